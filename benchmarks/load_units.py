@@ -37,7 +37,7 @@ SPANS: Final = {
     "turn: fits the request": "npc.turn.rounds:Rounds._asked",
     "turn: its store is read at first": "npc.inputs.first_reading:_Reading.done",
     "turn: says the start of a reply": "npc.speech.voice:Start.__call__",
-    "turn: ends": "npc.turn.turn:Turn._answered",
+    "turn: ends": "npc.turn.turn:Turn._end_answered",
     "turn: its end's rows": "store.history.turns:finish_turn",
     "turn: speaks": "npc.speech.voice:Voice.say",
     "model: is asked": "npc.model_calls.calls:CountedCall.ask",
@@ -56,9 +56,9 @@ SPANS: Final = {
 }
 """Functions of `evennia_ai`, by their short names in the tables."""
 TURNS: Final = {
-    "turn: its start, all of the reactor": "npc.turn.turn:Turn._begun",
-    "turn: its end, all of the reactor": "npc.turn.turn:Turn._to_the_end",
-    "turn: all of it": "npc.turn.turn:Turn._taken",
+    "turn: its start, all of the reactor": "npc.turn.turn:Turn._begin",
+    "turn: its end, all of the reactor": "npc.turn.turn:Turn._run_rounds",
+    "turn: all of it": "npc.turn.turn:Turn._run_steps",
 }
 """Coroutines, whose time is added up over all units in which they run."""
 EVENNIA: Final = {

@@ -50,7 +50,7 @@ STAGES: Final = (
     ("record", "a slice", "evennia_ai.npc.recording.event_recorder:commit_events"),
     ("  rows", "", "evennia_ai.store.history.conversations:append_each"),
     ("consider", "an NPC takes what was said", "evennia_ai.npc.mind.attention:Attention.consider"),
-    ("start", "the start of a turn", "evennia_ai.npc.turn.turn:Turn._first_round"),
+    ("start", "the start of a turn", "evennia_ai.npc.turn.turn:Turn._commit_first_round"),
     (READ, "", "evennia_ai.npc.inputs.first_reading:_Reading.done"),
     ("  gather", "", "evennia_ai.npc.turn.rounds:gather_turn"),
     ("  compose", "", "evennia_ai.engine.execution_request:ExecutionRequest.composed"),

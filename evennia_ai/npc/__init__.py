@@ -1,1 +1,1 @@
-"""The game loop of an NPC, in the order in which it happens, and views of its prompts."""
+"""The game loop of an NPC, from what it perceives to what it says, and views of its prompts."""

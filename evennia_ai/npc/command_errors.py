@@ -1,9 +1,9 @@
-"""What a player reads after an unexpected error of a command.
+"""What a player reads after an unexpected error in a command: one sentence instead of details.
 
-With `IN_GAME_ERRORS = True`, Evennia's default, that is the whole traceback. With False, Evennia
-still shows the text of the exception, often a path or the address of the database. This module
-shows one sentence, and the log has the traceback. Evennia also logs the whole typed line, which may
-be a password or a whisper; this module logs its length.
+With Evennia's default `IN_GAME_ERRORS = True`, players read the whole traceback. With False, they
+still read the text of the exception, which often contains a path or the address of the database.
+This module shows one sentence, and writes the traceback to the log. Evennia also logs the whole
+line that the player typed, which may be a password or a whisper. This module logs only its length.
 """
 
 from typing import Any, Final
@@ -29,8 +29,8 @@ _EVENNIAS: Final = (cmdhandler._msg_err, cmdhandler.ErrorReported)
 def hide_errors() -> None:
     """Make commands report errors with `report_error`, unless the game wants tracebacks.
 
-    Evennia has no setting for this, so two of its names are replaced: the function that renders
-    every error of its command handler, and the exception with the line that is logged.
+    Evennia has no setting for this. So this function replaces two names in Evennia: the function
+    that reports every error in a command, and the exception that makes the log line.
     """
     ours = (report_error, ReportedError)
     shown = _EVENNIAS if settings.IN_GAME_ERRORS else ours
@@ -38,7 +38,10 @@ def hide_errors() -> None:
 
 
 class ReportedError(cmdhandler.ErrorReported):
-    """Raised by Evennia after it reported an error. It keeps only the length of the line."""
+    """The exception with which Evennia ends a command after it reported an error.
+
+    It keeps only the length of the typed line.
+    """
 
     def __init__(self, raw_string: str) -> None:
         super().__init__(f"{len(raw_string)} characters, which are not logged")
@@ -47,7 +50,7 @@ class ReportedError(cmdhandler.ErrorReported):
 def report_error(receiver: Any, _texts: tuple[str, str], cmdid: Any = None) -> None:
     """Log the current exception, and show `receiver` one sentence about it.
 
-    The arguments are those of Evennia's function.
+    The arguments are those of Evennia's function that this one replaces.
     """
     problem = Failure()
     logger.log_trace()

@@ -1,7 +1,8 @@
-"""Answers frames with an unknown name: logs one short line.
+"""Handle frames with an unknown name from clients: log one short line.
 
 Evennia would log the whole frame, up to 4 MB, even before a login. The app adds this module to
-`INPUT_FUNC_MODULES`; each function here handles frames of its name.
+`INPUT_FUNC_MODULES`. Evennia calls the function `default` for each frame whose name has no
+function.
 """
 
 from typing import Any

@@ -1,13 +1,13 @@
-"""Nicks with bounded cost and a clean result: no links, no invisible characters, no long lines.
+"""Nicks with limited cost and a clean result: no links, invisible characters or long lines.
 
-A player writes both halves of a nick. Evennia turns the first into a regular expression, which may
-search for ever ("$1a$2a$3a$4a"), and the second into a Python format, which may hold
-"{arg1:>99999}". The result was neither measured nor cleaned, so `nick q $1 $2 = say |$1look|$2...`
-made links.
+A nick is a player's shorthand for a line, and the player writes both halves of it. Evennia turns
+the pattern into a regular expression, which may take forever ("$1a$2a$3a$4a"). It turns the
+replacement into a Python format, which may contain "{arg1:>99999}". It neither limits nor cleans
+the result, so `nick q $1 $2 = say |$1look|$2...` made links.
 
-This module matches a nick in one pass over its parts, and tries each part at all places of the line
-at once. The work for one line is limited for all nicks of a player together. Nicks are also limited
-when they are stored, because the command `nicks` shows all of them in a table.
+This module compares a nick part by part, and tries each part at all places of the line at once. The
+work for one line is limited for all nicks of a player together. Nicks are also limited when they
+are stored, because the command `nicks` shows all of them in a table.
 """
 
 import re
@@ -27,21 +27,25 @@ from evennia.utils.utils import make_iter
 from evennia_ai.npc.senses.text import clean_line
 
 MOST_STEPS: Final = 10_000
-"""The most parts of nicks to try for one line. A set such as [a-z] counts once per letter."""
+"""The most parts of nicks that are tried for one line.
+
+A set such as [a-z] counts once for each letter.
+"""
 TOO_MUCH_WORK: Final = (
     "Your nicks are too many or too long for this line, so it was not carried out."
 )
 LONGEST: Final = 6_000
-"""The most characters of a line made by a nick, in a game without a limit."""
+"""The most characters of a line that a nick makes, in a game without a limit for typed lines."""
 
 MOST_WRITTEN: Final = 250
 """The most characters of each half of a nick."""
 MOST_MARKS: Final = 6
-"""The most marks such as $1 and *, and colours, in each half."""
+"""The most marks such as $1, * and colours in each half of a nick."""
 MOST_KEPT: Final = 6_000
-"""The most weight of a player's nicks: 40 each, their characters, and 20 for each mark.
+"""The most weight that a player's nicks may have together.
 
-Evennia's table in the command `nicks` takes a second for this much.
+A nick weighs 40, plus its characters, plus 20 for each mark. The command `nicks` takes about a
+second to show a table of this weight.
 """
 TOO_LARGE: Final = (
     f"This nick was not kept: each half has at most {MOST_WRITTEN} characters and {MOST_MARKS}"
@@ -52,11 +56,11 @@ _MARK: Final = re.compile(r"[$*?\[|]")
 _ARGUMENT: Final = re.compile(r"\$([1-9][0-9]?)")
 _PARTS: Final = re.compile(r"\$[1-9][0-9]?|\[!?\]?[^\]]*\]|\s+|.", re.DOTALL)
 _SHELL: Final = "(?s:"
-"""The start of the regular expressions that Evennia makes from players' patterns."""
+"""The regular expression that Evennia wraps around a player's pattern."""
 
 
 class TooMuchWorkError(Exception):
-    """The nicks of a player need more steps than one line is allowed."""
+    """The error if the nicks of a player need more steps than one line is allowed."""
 
 
 def replace_nicks(
@@ -65,9 +69,9 @@ def replace_nicks(
     categories: Any = ("inputline", "channel"),
     include_account: bool = True,
 ) -> str:
-    """Return the line that the first matching nick makes, or `line` unchanged.
+    """Return the line that the first matching nick makes; `line` itself if none matches.
 
-    If the line cannot be made, the player is told why and the result is "".
+    If the new line is not allowed, the player is told why, and the result is "".
     """
     owners = [handler]
     if include_account and handler.obj.has_account:
@@ -118,7 +122,8 @@ def add_nick(
         or kept + _weight(*halves) > MOST_KEPT
     ):
         handler.obj.msg(TOO_LARGE)
-        if pattern_is_regex:  # an alias of a channel, whose command handles no error
+        # An alias of a channel is stored here too. Its command does not catch an error.
+        if pattern_is_regex:
             return
         raise NickTemplateInvalid(TOO_LARGE)
     made = initialize_nick_templates(*halves, pattern_is_regex=pattern_is_regex)
@@ -131,9 +136,10 @@ def _weight(pattern: str, replacement: str) -> int:
 
 
 class _Line:
-    """A typed line that nicks are matched against.
+    """A typed line that is compared with nicks.
 
-    A set of places in the line is one number: bit n is the place before character n.
+    A set of places in the line is stored as one number: bit n stands for the place before character
+    n.
     """
 
     def __init__(self, text: str) -> None:
@@ -146,10 +152,8 @@ class _Line:
         self._blanks = self._of_set(r"\s")
 
     def arguments(self, regex: str, pattern: str) -> dict[str, str] | None:
-        """Return the text of each `$N` of a nick, by N; None if the nick does not match."""
-        if not regex.startswith(
-            _SHELL
-        ):  # written by code, for example Evennia's aliases of channels
+        """Return the text for each `$N` of a nick, by N; None if the nick does not match."""
+        if not regex.startswith(_SHELL):  # made by code, such as Evennia's aliases of channels
             self._spend(len(self._letters))
             found = re.match(regex, self._text, re.IGNORECASE | re.DOTALL)
             named = found.groupdict() if found else {}
@@ -165,7 +169,7 @@ class _Line:
         return self._spans(parts, reached) if reached[-1] >> len(self._text) else None
 
     def _after(self, part: str, places: int) -> int:
-        """Return the places where a part of a nick ends if it begins at one of `places`."""
+        """Return the places where a part of a nick can end, if it begins at one of `places`."""
         self._spend(1)
         every = (2 << len(self._text)) - 1
         if _ARGUMENT.fullmatch(part):
@@ -174,7 +178,7 @@ class _Line:
             return every & -(1 << _first(places))
         if part.isspace():
             begun = (places & self._blanks) << 1
-            # The addition carries a bit through each run of blanks.
+            # The addition carries a bit to the end of each run of blanks.
             return (((begun & self._blanks) + self._blanks) ^ self._blanks) | begun
         if part == "?":
             return (places << 1) & every
@@ -183,7 +187,7 @@ class _Line:
         return (places & self._places.get(part if len(part) > 1 else part.lower(), 0)) << 1
 
     def _spans(self, parts: Sequence[str], reached: Sequence[int]) -> dict[str, str]:
-        """Return the text of each `$N`. Earlier ones are as short as possible."""
+        """Return the text for each `$N`. Earlier ones are as short as possible."""
         found: dict[str, str] = {}
         end = len(self._text)
         before = ["", *parts]
@@ -194,7 +198,7 @@ class _Line:
                 start = _first(places >> run << run)
             elif part == "*" or _ARGUMENT.fullmatch(part):
                 start = _first(places)
-                if last.isspace():  # the blank part before it takes all blanks
+                if last.isspace():  # the blank before it in the pattern matches all blanks
                     start = max(start, min(end - len(self._text[start:end].lstrip()), end - 1))
                 found[part.lstrip("$")] = self._text[start:end]
             end = start
@@ -212,6 +216,9 @@ class _Line:
 
 
 def bound_nicks() -> None:
-    """Replace Evennia's functions for nicks by those here; there is no setting for that."""
+    """Replace Evennia's functions for nicks by the functions of this module.
+
+    There is no setting for that.
+    """
     NickHandler.add = add_nick
     NickHandler.nickreplace = replace_nicks

@@ -1,7 +1,7 @@
-"""The stored settings of one NPC: an Evennia Attribute with the values and their changes.
+"""The settings of one NPC, stored in an Evennia Attribute together with their changes.
 
-`services.settings.npc` validates them before they are stored. A mind reads them once and keeps them
-until the Attribute changes.
+`services.settings.npc` checks the values before they are stored. The mind of an NPC caches its
+settings until the Attribute changes.
 """
 
 import time
@@ -22,12 +22,12 @@ from evennia_ai.services.settings.npc import (
 
 ATTRIBUTE: Final = "ai_settings"
 MOST_CHANGES: Final = 50
-"""The most changes that are kept."""
+"""The most changes that are stored for an NPC."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingChange:
-    """One change of a setting. None as a value means the game's setting."""
+    """One change of a setting. A value of None means that the NPC follows the game's setting."""
 
     at: float
     by: str
@@ -46,12 +46,15 @@ def settings_of(npc: NPC) -> NPCSettings:
 
 
 def settings_in(stored: Any) -> tuple[NPCSettings, tuple[str, ...]]:
-    """Parse the value of the Attribute `ATTRIBUTE`. Return the settings and the problems."""
+    """Parse the value of the Attribute `ATTRIBUTE`. Return the settings and their problems."""
     return read_settings(_values_in(stored))
 
 
 def given_to(npc: NPC) -> frozenset[str]:
-    """Return the names of the NPC's own settings. All others follow the game."""
+    """Return the names of the settings that this NPC has of its own.
+
+    For all other settings it follows the game.
+    """
     return frozenset(_values_in(_stored_value(npc)))
 
 
@@ -61,13 +64,13 @@ def changes_of(npc: NPC) -> tuple[SettingChange, ...]:
 
 
 def change_settings(npc: NPC, *, by: Actor, **values: Any) -> NPCSettings:
-    """Change settings of an NPC and return the new ones. None as a value restores the game's.
+    """Change settings of an NPC and return the new ones.
 
-    Each change is logged and kept with its author. Invalid stored values are removed with the first
-    change.
+    None as a value makes the NPC follow the game's setting again. Each change is logged, and stored
+    with its author. Invalid values in the Attribute are removed by the first change.
 
     Raises:
-        SettingError: A value is invalid; nothing changed.
+        SettingError: A value is invalid. Nothing was changed.
     """
     by.check(f"changing the settings of {npc.key}")
     stored = _stored_value(npc)
@@ -90,7 +93,7 @@ def change_settings(npc: NPC, *, by: Actor, **values: Any) -> NPCSettings:
 
 
 def _stored_value(npc: NPC) -> Any:
-    """Return the value of the Attribute, None if there is none. No query once cached."""
+    """Return the value of the Attribute, None if there is none. This makes no query once cached."""
     attribute = npc.attributes.get(ATTRIBUTE, return_obj=True)
     return None if attribute is None else attribute.db_value
 

@@ -1,9 +1,9 @@
-"""The runtime: what the NPCs of one server process share, such as clock, models and scheduler.
+"""The runtime: what all NPCs of one server process share, such as clock, models and scheduler.
 
-It is made when first needed, from the settings and Twisted's reactor. Tests install their own.
-Objects that live as long as the process get `current` and read the runtime from it. Short-lived
-objects, such as a turn, get the runtime itself. Packages for watchers are imported only if a
-setting needs them.
+It is created on first use, from the settings and Twisted's reactor. Tests install a runtime of
+their own. Objects that live as long as the process hold `Current` and read the runtime from it each
+time. Short-lived objects, such as a turn, hold the runtime itself. Packages for watchers are
+imported only if a setting asks for them.
 """
 
 from collections.abc import Callable, Iterator
@@ -56,13 +56,13 @@ from evennia_ai.services.settings.npc import NPCSettings
 from evennia_ai.store.model_calls import use_by_each
 
 SHUTDOWN_SECONDS: Final = 2.0
-"""How long the stop of the server waits for the last spans to be sent."""
+"""How long a stopping server waits until the last spans are sent."""
 
 Gauging = Callable[[], Gauges]
 
 
 def watchers_of(conf: Conf, *, clock: Clock, gauges: Gauging) -> Iterator[Watcher]:
-    """Yield the watchers that the settings ask for. `gauges` returns the game's state."""
+    """Yield the watchers that the settings ask for. `gauges` returns the state of the game."""
     if conf.log_llm_requests:
         secrets = tuple(conf.api_keys.values())
         yield RequestLog(in_full=conf.log_llm_requests == "full", secrets=secrets)
@@ -99,7 +99,7 @@ def _traces(conf: Conf) -> Watcher:
 
 
 def _provider(exporter: Any) -> Any:
-    """Return a tracer of our own, which sends its spans from a thread."""
+    """Return an OpenTelemetry provider that sends its spans in a thread of its own."""
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
@@ -110,7 +110,7 @@ def _provider(exporter: Any) -> Any:
 
 
 def _shut_down(provider: Any) -> None:
-    """Send the remaining spans in a thread, so that an unreachable collector blocks nothing."""
+    """Send the last spans in a thread, so that an unreachable collector does not block the stop."""
     thread = Thread(target=provider.shutdown, name="evennia_ai-traces", daemon=True)
     thread.start()
     thread.join(SHUTDOWN_SECONDS)
@@ -118,7 +118,7 @@ def _shut_down(provider: Any) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
-    """What turns need besides the NPC and the store."""
+    """What a turn needs in addition to the NPC and the store."""
 
     conf: Conf
     clock: Clock
@@ -128,7 +128,7 @@ class Runtime:
     calls: ModelCalls
     backends: Backends
     meanings: Meanings | None
-    """The meanings of memories; None if the game compares them by words only."""
+    """Compares memories by meaning. None if the game compares them by words only."""
 
     scheduler: Scheduler
     writer: Writer
@@ -141,28 +141,28 @@ class Runtime:
     gestures: Gestures
     signs: Signs
     told_of_limits: Recently
-    """Which NPCs recently told which players about a limit."""
+    """Remembers which NPCs recently told which players about a limit."""
     ticker: Ticker
     book_builds: BookBuilds
     work: Work
-    """The background work, done here or by workers."""
+    """Background work, which this process or the workers do."""
 
     @property
     def access(self) -> Access:
-        """Return the model of NPCs without settings of their own."""
+        """Return the model that answers for NPCs without settings of their own."""
         return self.models.of_role("speaker")[0]
 
     def place_of(self, settings: NPCSettings) -> Place:
-        """Return the model that turns of an NPC with these settings wait for."""
+        """Return the place in the queues for turns of an NPC with these settings."""
         access = self.models.of_role("speaker", settings=settings)[0]
         return Place(access.where, access.name, access.most_at_once)
 
     def close(self) -> None:
-        """Start no more turns, and give up running ones."""
+        """Start no more turns, and give up the running ones."""
         self.scheduler.stop()
         self.floors.close()
         self.compactor.close()
-        self.models.close()  # this ends turns; their last work is given up below
+        self.models.close()  # this ends turns; work that they start at their end is given up below
         self.gestures.close()
         self.idle_time.close()
         self.work.close()
@@ -171,18 +171,18 @@ class Runtime:
 
 
 class Current:
-    """A reference to the runtime that is in use."""
+    """Refers to the runtime that is in use now."""
 
     @cached_property
     def runtime(self) -> Runtime:
-        """Return this process's runtime, made at the first call."""
+        """Return this process's runtime. The first call creates it."""
         from twisted.internet import reactor
 
         return runtime_of(conf(), clock=reactor)
 
     @property
     def installed(self) -> Runtime | None:
-        """Return the runtime if it was made, else None."""
+        """Return the runtime if there is one, else None."""
         return vars(self).get("runtime")
 
 
@@ -192,12 +192,12 @@ current: Final = Current()
 
 
 def runtime() -> Runtime:
-    """Return this process's runtime, for entry points: hooks, commands, start and stop."""
+    """Return this process's runtime. For entry points such as hooks and commands."""
     return current.runtime
 
 
 def install(new: Runtime | None) -> Runtime | None:
-    """Use `new` from now on; None makes another when needed. Return the earlier one."""
+    """Use `new` from now on, and return the earlier runtime. None: create another when needed."""
     old = current.installed
     vars(current).pop("runtime", None)
     if new is not None:
@@ -206,20 +206,20 @@ def install(new: Runtime | None) -> Runtime | None:
 
 
 def stop() -> None:
-    """End this process's runtime, if there is one, after committing what NPCs perceived."""
+    """Commit what NPCs perceived, and end this process's runtime, if there is one."""
     live = current.installed
     if live is None:
         return
     live.writer.end()
     live.recorder.flush()
-    live.close()  # before `install`, so that nothing that ends now makes another runtime
+    live.close()  # done before `install`, so that nothing that ends now creates another runtime
     install(None)
 
 
 def runtime_of(
     conf: Conf, *, clock: Clock, access: Access | None = None, models: Models | None = None
 ) -> Runtime:
-    """Return a runtime for these settings. `models` or `access` replaces the settings' models."""
+    """Return a runtime for these settings. `models` or `access` replaces the models they name."""
     models = models or Models(
         conf, clock=clock, only=access, game_id=game_id, log_error=logger.log_err
     )
@@ -271,7 +271,7 @@ def runtime_of(
 
 
 def _limits(conf: Conf, clock: Clock) -> Limits:
-    """Return the limits of the settings, which read today's use from the database."""
+    """Return the limits of the settings. They read today's use from the database."""
     return Limits(
         conf.limits,
         now=clock.seconds,
@@ -280,7 +280,7 @@ def _limits(conf: Conf, clock: Clock) -> Limits:
 
 
 def _work_gauges(*, now: float) -> WorkGauges | None:
-    """Return the state of the installed runtime's workers, as last read."""
+    """Return the last known state of the workers, for the installed runtime."""
     status = current.installed.work.status if current.installed is not None else None
     if status is None:
         return None
@@ -295,7 +295,7 @@ def _work_gauges(*, now: float) -> WorkGauges | None:
 
 
 def _watch(conf: Conf, clock: Clock, models: Models, scheduler: Scheduler) -> Watch:
-    """Return the watchers: the check for hints in replies, and those of the settings."""
+    """Return the watchers: the check for hints in replies, and those that the settings name."""
 
     def gauges() -> Gauges:
         breakers = {one.name: one.breaker.state for one in models.accesses() if one.breaker}
@@ -312,7 +312,7 @@ def _watch(conf: Conf, clock: Clock, models: Models, scheduler: Scheduler) -> Wa
 
 
 def _threads_of(clock: Clock) -> InThread:
-    """Return a function that runs work in the reactor's threads, or at once without a reactor."""
+    """Return a function that calls work in a thread, or at once if no reactor runs."""
 
     def run(work: Callable[..., Any], *args: Any) -> "Deferred[Any]":
         if not IReactorThreads.providedBy(clock) or not getattr(clock, "running", False):
@@ -324,12 +324,12 @@ def _threads_of(clock: Clock) -> InThread:
 
 
 def outcome_of(work: Callable[..., T], *args: Any) -> T | Failure:
-    """Return the result of `work`, or its failure. Call it in a thread of Twisted's.
+    """Return the result or the failure of `work`. Call this in a thread of Twisted's pool.
 
-    The frame of Twisted's thread keeps the failure, whose traceback refers to that frame. Both
-    would stay, with all values in their frames, until the garbage collector finds them. An error of
-    ours needs no traceback and loses it. Other errors keep the lines of the traceback, but not the
-    values of `work`.
+    The frame of Twisted's thread refers to the failure, and the failure's traceback refers to that
+    frame. This cycle would keep all values in the frames until the garbage collector finds it.
+    Therefore an error of this package loses its traceback. Other errors keep the lines of the
+    traceback, but not the values of `work`.
     """
     try:
         return work(*args)

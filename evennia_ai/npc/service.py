@@ -1,13 +1,14 @@
-"""Start and stop: what happens once in a server process.
+"""What happens when a server process starts and stops.
 
-The app adds this module to Evennia's `AT_SERVER_STARTSTOP_MODULE` (`evennia_ai.apps`), so a game
-needs no line for it. Evennia calls the functions here.
+The app adds this module to Evennia's `AT_SERVER_STARTSTOP_MODULE` (`evennia_ai.apps`), so games
+need no setting for it. Evennia calls `at_server_start` and `at_server_stop`.
 
-Python's full garbage collection visits every object, which takes a tenth of a second or more with
-hundreds of NPCs. Therefore new objects are collected as soon as there are some thousand of them,
-and the survivors are frozen, so that later collections skip them. A full collection, frozen objects
-included, runs once a day, and when memory has grown much beyond the messages that are cached on
-purpose. It waits for a moment in which no NPC is answering, unless memory has grown too much.
+Python's full garbage collection visits every object. With hundreds of NPCs, it blocks the game for
+a tenth of a second or more. Therefore this module collects new objects as soon as there are some
+thousands of them. It freezes those that survive, so later collections skip them. A full collection,
+which includes frozen objects, runs once a day, and whenever memory has grown much more than the
+cached messages explain. It waits for a moment in which no NPC answers, unless memory has grown too
+much.
 """
 
 import gc
@@ -44,32 +45,33 @@ from evennia_ai.store.history.windows import windows
 from evennia_ai.store.work import proposals, workers
 
 NEW_SECONDS: Final = 0.25
-"""How often new objects are counted. A crowd makes too many in one second."""
+"""How often new objects are counted. A crowd of players makes too many in one second."""
 GROWN_SECONDS: Final = 5.0
-"""How often used memory is measured, which takes longer than counting new objects."""
+"""How often used memory is measured. That takes longer than counting new objects."""
 NEW_OBJECTS: Final = 10_000
-"""From this many new objects on, they are collected (some milliseconds)."""
+"""The number of new objects from which on they are collected. It takes some milliseconds."""
 EVERYTHING_SECONDS: Final = 24 * 60 * 60.0
 GROWN_BLOCKS: Final = 500_000
-"""Growth in memory blocks before a full collection (about 100 MB)."""
+"""The growth in memory blocks that causes a full collection (about 100 MB)."""
 TOO_MANY: Final = 4
-"""At this multiple of `GROWN_BLOCKS`, the full collection does not wait for a quiet moment."""
+"""From this multiple of `GROWN_BLOCKS` on, the full collection does not wait."""
 MESSAGE_BLOCKS: Final = 16
-"""Memory blocks of a cached message with its record, which are not counted as growth."""
+"""The memory blocks of a cached message with its record. They do not count as growth."""
 
 SWITCH_SECONDS: Final = 0.0005
-"""How long a thread that wants to run waits for the running one.
+"""How long a thread waits until the running thread lets it run.
 
-The writer waits for the database some times in each job, and behind each of them for the game's
-thread: with Python's own five milliseconds, as long as the game is busy, that is most of a commit.
+The writer's thread waits for the database several times in each job. After each wait it must get
+its turn from the game's thread. With Python's default of five milliseconds, a busy game would make
+that the longest part of a commit.
 """
 
 _SELDOM: Final = 100_000
-"""A threshold that practically stops Python from starting full collections by itself."""
+"""A threshold so high that Python practically never starts a full collection by itself."""
 
 
 class Garbage:
-    """Controls the garbage collector while a server runs."""
+    """Controls Python's garbage collector while a server runs."""
 
     def __init__(self) -> None:
         self._before: Final = gc.get_threshold()
@@ -79,11 +81,11 @@ class Garbage:
         """Memory blocks in use after the last full collection, without cached messages."""
 
     def begin(self, *, held: Callable[[], int], is_quiet: Callable[[], bool]) -> None:
-        """Collect and freeze what the start has made, before anybody is served.
+        """Collect and freeze what the start of the server created, before players are served.
 
         Args:
-            held: Returns how many messages are cached on purpose.
-            is_quiet: True if a pause of a tenth of a second disturbs nobody now.
+            held: Returns the number of messages that are cached on purpose.
+            is_quiet: Returns True if a pause of a tenth of a second disturbs nobody now.
         """
         self._held, self._is_quiet = held, is_quiet
         young, middle, _ = self._before
@@ -92,7 +94,9 @@ class Garbage:
         self._blocks_after = self._blocks()
 
     def search_new(self) -> None:
-        """Collect new objects and freeze the survivors, if there are many. Call it often."""
+        """If there are many new objects, collect them and freeze those that survive. Call this
+        often.
+        """
         if _new_objects() >= NEW_OBJECTS:
             self._search()
 
@@ -103,7 +107,7 @@ class Garbage:
             self.search_everything()
 
     def _blocks(self) -> int:
-        """Return the memory blocks in use, without cached messages."""
+        """Return the number of memory blocks in use, without cached messages."""
         return sys.getallocatedblocks() - MESSAGE_BLOCKS * self._held()
 
     def _search(self) -> None:
@@ -111,7 +115,7 @@ class Garbage:
         gc.freeze()
 
     def search_everything(self) -> None:
-        """Run a full collection, frozen objects included."""
+        """Run a full collection, which includes frozen objects."""
         began = time.perf_counter()
         gc.unfreeze()
         self._search()
@@ -120,19 +124,19 @@ class Garbage:
         logger.log_msg(f"evennia_ai: a full garbage collection took {took:.0f} ms")
 
     def end(self) -> None:
-        """Restore the collector's earlier settings."""
+        """Restore the earlier settings of the collector."""
         gc.set_threshold(*self._before)
         gc.unfreeze()
 
 
 class Switching:
-    """Controls how often threads take turns while a server runs."""
+    """Controls how often Python switches between threads while a server runs."""
 
     def __init__(self) -> None:
         self._before = sys.getswitchinterval()
 
     def begin(self) -> None:
-        """Shorten the time for which a thread waits for another, unless the game's is shorter."""
+        """Shorten the interval between switches of threads, unless the game's is shorter."""
         self._before = sys.getswitchinterval()
         sys.setswitchinterval(min(SWITCH_SECONDS, self._before))
 
@@ -142,7 +146,7 @@ class Switching:
 
 
 def _new_objects() -> int:
-    """Return about how many objects were made since the last full collection."""
+    """Return roughly how many objects were created since the last full collection."""
     young, middle, _ = gc.get_threshold()
     made, young_searches, middle_searches = gc.get_count()
     return made + young * (young_searches + middle * middle_searches)
@@ -151,8 +155,8 @@ def _new_objects() -> int:
 _DAY_SECONDS: Final = 24 * 60 * 60
 _SUMMING_SECONDS: Final = 60
 _SETTLING_SECONDS: Final = 3
-"""The pause after the start in which players reconnect after a reload."""
-# Repeated and single calls that are scheduled while the server runs.
+"""The pause after the start, in which players connect again after a reload."""
+# The repeated and single calls that are scheduled while the server runs.
 _timers: Final[list[LoopingCall]] = []
 _calls: Final[list[Any]] = []
 _garbage: Final = Garbage()
@@ -161,16 +165,18 @@ _watchdogs: Final[list[Watchdog]] = []
 
 
 def _log_doubts() -> None:
-    """Log doubtful settings, because a reload runs no system checks."""
+    """Log settings that are probably mistakes, because a reload runs no system checks."""
     for doubt in setting_doubts():
         logger.log_warn(f"evennia_ai: {doubt.message} {doubt.hint}")
     for name, near in unknown_names():
         meant = f"; did you mean {near}?" if near else ""
-        logger.log_warn(f"evennia_ai: {name} is not a setting of evennia_ai{meant}")
+        logger.log_warn(
+            f"evennia_ai: {name} is not a setting of evennia_ai, so it has no effect{meant}"
+        )
 
 
 def at_server_start() -> None:
-    """Start NPCs: close turns of a dead process, prepare the model, start all timers.
+    """Start the NPCs: close turns of a dead process, prepare the model, start all timers.
 
     Conversations that are older than the settings allow are erased now and once a day.
     """
@@ -183,10 +189,10 @@ def at_server_start() -> None:
         return
     _log_doubts()
     started_at = time.time()
-    _refresh()  # read the store's versions, so that later reads are not older
+    _refresh()  # read the versions of the store first, so that no later read is older
     closing = partial(_close_interrupted, begun_before=started_at)
     live.writer.begin()
-    live.writer.until_written(closing, "interrupted turns are not closed")
+    live.writer.until_written(closing, "turns that an earlier process left open are not closed yet")
     logger.log_msg(f"evennia_ai: NPCs speak through: {live.access.name}")
     live.models.prepare().addErrback(_log_unprepared)
     live.watch.add(News(now=live.clock.seconds))
@@ -217,7 +223,7 @@ def at_server_start() -> None:
 
 
 def at_server_stop() -> None:
-    """Commit what was heard and give up what is running. Also called before a reload."""
+    """Commit what NPCs heard, and give up running turns. Also called before a reload."""
     _stop_timers()
     while _watchdogs:
         _watchdogs.pop().end()
@@ -238,19 +244,19 @@ def _close_interrupted(*, begun_before: float) -> None:
 
 
 def _answer_what_waited(live: running.Runtime, started_at: float) -> None:
-    """Answer what was said before the stop. If it cannot be read, log that."""
+    """Answer what was said before the stop. If that cannot be read, log it."""
     reading = live.writer.read(partial(unanswered.look_back, started_at=started_at))
     reading.addCallback(unanswered.take_up).addErrback(
-        _not_done, "what was said before the stop is not answered"
+        _not_done, "what was said before the server stopped cannot be read, so it is not answered"
     )
 
 
 def _notice_guards() -> None:
-    """Record which NPCs guard which restricted bases, before anybody changes a tag."""
+    """Record which NPCs guard which restricted bases, before a builder can change a tag."""
     try:
         look_at_everybody()
     except (EvenniaAIError, *DATABASE_ERRORS) as error:
-        logger.log_err(f"evennia_ai: could not record which NPCs guard knowledge bases: {error}")
+        logger.log_err(f"evennia_ai: cannot record which NPCs guard knowledge bases: {error}")
 
 
 def _start_ticks(live: running.Runtime) -> None:
@@ -265,7 +271,7 @@ def _refresh() -> None:
 
 
 def _forget_old(live: running.Runtime) -> None:
-    """Erase old conversations. What cannot be erased now is tried the next day."""
+    """Erase old conversations. If one cannot be erased now, it is tried again the next day."""
     keep_days = live.conf.keep_turn_days
     erase = partial(erasing.forget_old, time.time(), keep_days=keep_days)
 
@@ -282,24 +288,26 @@ def _forget_old(live: running.Runtime) -> None:
 
 
 def _sum_up_calls(live: running.Runtime) -> None:
-    """Replace some old calls of models by their sums. The rest follows at later calls."""
+    """Replace some rows of old model calls by their sums. Later calls continue with the others."""
     sum_up = partial(model_calls.sum_up_old, time.time(), keep_days=live.conf.keep_call_days)
-    live.writer.write(sum_up).addErrback(_not_done, "old calls of models were not summed up")
+    live.writer.write(sum_up).addErrback(
+        _not_done, "the rows of old model calls were not summed up"
+    )
 
 
 def _forget_work(live: running.Runtime) -> None:
-    """Delete jobs that ended and workers that died longer ago than calls are kept."""
+    """Delete jobs that have ended, and dead workers, once they are older than calls are kept."""
     before = time.time() - live.conf.keep_call_days * _DAY_SECONDS
 
     def forget() -> None:
         proposals.forget_old_proposals(before)
         workers.forget_old_workers(before)
 
-    live.writer.write(forget).addErrback(_not_done, "old jobs of workers were not forgotten")
+    live.writer.write(forget).addErrback(_not_done, "old jobs and dead workers were not deleted")
 
 
 def _not_done(failure: Failure, what: str) -> None:
-    """Log an error of the database. The next call tries again."""
+    """Log an error of the database. The next scheduled call tries again."""
     failure.trap(EvenniaAIError, DatabaseError)
     logger.log_err(f"evennia_ai: {what}: {failure.getErrorMessage()}")
 

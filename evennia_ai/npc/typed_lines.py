@@ -1,13 +1,15 @@
-"""Bounds and cleans what clients send before it leaves the Portal, and what players are shown.
+"""Limit and clean what clients send before it leaves the Portal, and clean what players see.
 
-Evennia removes links from typed lines and searches for links in every line it shows. Both take time
-that grows with the cube of the number of marks: 6,000 characters block the game or the Portal for
-ten seconds. This module removes marks of links before Evennia sees a line. It also removes control
-characters, direction marks and piled accents, which Evennia's own `say` would pass on to others.
+Evennia removes links from typed lines, and searches for links in every line that it shows. Both
+take time that grows with the cube of the number of marks. A line of 6,000 characters blocks the
+game or the Portal for ten seconds. This module removes the marks of links before Evennia sees a
+line. It also removes control characters, direction marks and piled accents, which Evennia's command
+`say` would pass on to others.
 
-Every client passes the Portal (telnet, TLS, SSH, websocket, Ajax), and the Portal itself echoes
-lines. `evennia_ai.npc.nicks` cleans a line again after a nick has replaced it. A game's settings
-name this class in `PORTAL_SESSION_HANDLER_CLASS`.
+The lines of all clients pass the Portal (telnet, TLS, SSH, websocket, Ajax), which echoes some of
+them itself. `evennia_ai.npc.nicks` cleans a line again after a nick has replaced it.
+
+Set the class in a game's settings as `PORTAL_SESSION_HANDLER_CLASS`.
 """
 
 from typing import Any, Final
@@ -19,24 +21,24 @@ from evennia.utils import logger
 from evennia_ai.npc.senses.text import clean_line, with_whole_links, without_links
 
 MOST_NESTED: Final = 20
-"""The deepest nesting of lists that a client may send."""
+"""The deepest nesting of lists in a frame that a client may send."""
 MOST_CHARACTERS: Final = 5_000
-"""The most characters and values of other frames, for example options of a client."""
+"""The most characters and values in a frame that is not a line, such as a client's options."""
 MOST_REPORTED: Final = 5
 """The most dropped frames that are logged for one connection."""
 WORDS_OF_PLAYERS: Final = frozenset({"say", "whisper", "pose"})
-"""Evennia's types of messages with players' words. Links in them are removed."""
+"""The types of Evennia's messages that contain words of players. Links in them are removed."""
 _DEEP: Final = 10**12
-"""The weight of what is nested too deeply."""
+"""The weight that stands for a frame with too deep nesting."""
 
 
 class BoundedSessions(PortalSessionHandler):
-    """The connected clients. None can send what is too long, too deep or not plain text."""
+    """The Portal's sessions, which refuse frames that are too long or deep and clean the rest."""
 
     def clean_senddata(self, session: Any, sent: dict[str, Any]) -> dict[str, Any]:
-        """Return the cleaned frame for the Server, or an empty one if it is refused.
+        """Return the cleaned frame for the Server, or an empty frame if it is refused.
 
-        Evennia calls it once per frame, after its limit of frames per second.
+        Evennia calls this once for each frame, after its limit of frames per second.
         """
         for name, data in sent.items():
             weight = _weight(data)
@@ -55,12 +57,13 @@ class BoundedSessions(PortalSessionHandler):
             if 0 < settings.MAX_CHAR_LIMIT < len(line.rstrip("\n")):
                 self.data_out(session, text=[[settings.MAX_CHAR_LIMIT_WARNING], {}])
                 return {}
-            # Options of a line are dropped, because Evennia would set them on the command.
+            # The options of a line are dropped, because Evennia would set them as attributes of the
+            # command.
             frame["text"] = [[clean_line(line)], {}]
         return frame
 
     def data_out(self, session: Any, **sent: Any) -> None:
-        """Send a player a message in which every link is whole and made by the game."""
+        """Send a player a message. Its links are whole, and only the game can make them."""
         for name in sent.keys() & {"text", "prompt"}:
             parts, options = sent[name]
             if parts and isinstance(parts[0], str) and "|" in parts[0]:
@@ -79,12 +82,14 @@ def _plain(value: Any) -> Any:
 
 
 def _is_line(name: str) -> bool:
-    # Evennia's Server takes " TEXT" for "text".
+    # Evennia's Server also accepts the name " TEXT" for "text".
     return name.strip().lower() == "text"
 
 
 def _weight(value: Any, *, nested: int = 0) -> int:
-    """Count the characters and values in a frame; at least `_DEEP` if it is nested too deeply."""
+    """Count the characters and values in a frame. If it is nested too deeply, return `_DEEP` or
+    more.
+    """
     if isinstance(value, str | bytes):
         return 1 + len(value)
     if not isinstance(value, dict | list | tuple):

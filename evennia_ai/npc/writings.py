@@ -1,7 +1,7 @@
-"""Writings: letters and books that NPCs wrote, as things of the game.
+"""Letters and books that NPCs wrote, as things of the game.
 
-A writing is an ordinary object that can be carried, given, dropped and locked. The model's text is
-stored and shown as plain text. Evennia interprets names of objects, so the name of a writing
+A writing is an ordinary object, which players can carry, give, drop and lock. The model's text is
+stored and shown as plain text. Evennia interprets the names of objects, so the name of a writing
 contains only letters, digits and a few signs.
 """
 
@@ -23,7 +23,7 @@ from evennia_ai.services.settings.kinds import WritingLimits
 
 TYPECLASS: Final = "evennia_ai.npc.writings.Writing"
 WRITER: Final = "evennia_ai_writer"
-"""The category of the tag with the writer's id."""
+"""The category of the tag that holds the id of the NPC that wrote it."""
 
 MAX_TITLE: Final = 50
 DAY_SECONDS: Final = 86_400.0
@@ -36,9 +36,10 @@ _EMPTY_LINES: Final = re.compile(r"\n{3,}")
 
 
 class Writing(DefaultObject):
-    """A letter or a book for the command `read`; its lock `read` decides who may read it.
+    """A letter or a book, which players open with the command `read`.
 
-    `written_text` is its text, `writer_name` the writer, `form` "letter" or "book".
+    The lock `read` decides who may read it. `written_text` is its text, `writer_name` the name of
+    the writer, and `form` "letter" or "book".
     """
 
     written_text = AttributeProperty("", autocreate=False)
@@ -46,18 +47,18 @@ class Writing(DefaultObject):
     form = AttributeProperty("letter", autocreate=False)
 
     def at_object_creation(self) -> None:
-        """Let everybody read it who has it. Evennia calls this hook."""
+        """Set the lock: anybody who holds the writing may read it. Evennia calls this hook."""
         super().at_object_creation()
         self.locks.add("read:all()")
 
     def get_display_desc(self, looker: Any, **kwargs: Any) -> str:
-        """Return how it looks and how to open it. Evennia calls this hook."""
+        """Return the description, and how to open the writing. Evennia calls this hook."""
         own = self.db.desc or f"A {self.form}, written by {escape_markup(self.writer_name)}."
         return f"{own}\nIt can be read: read {escape_markup(self.key)}"
 
 
 def writing_by(npc: NPC, *, form: str, title: str, text: str) -> Writing:
-    """Create a writing in the hands of `npc`, and count it for today."""
+    """Create a writing in the hands of `npc`. It counts for the NPC's limit of today."""
     made: Writing = create_object(
         TYPECLASS,
         key=name_of(form, title),
@@ -70,13 +71,13 @@ def writing_by(npc: NPC, *, form: str, title: str, text: str) -> Writing:
             ("form", form),
         ],
     )
-    made.location = npc  # set directly: nobody receives it yet, so no hook for that runs
+    made.location = npc  # set directly, without hooks, because nobody gets the writing yet
     npc.attributes.add(_TIMES, [*_times(npc), time.time()], category=_TIMES_CATEGORY)
     return made
 
 
 def why_no_more(npc: NPC, limits: WritingLimits) -> str:
-    """Return why the NPC may write nothing now, for its model; "" if it may."""
+    """Return why the NPC may write nothing now, as a text for its model; "" if it may."""
     if not limits.most:
         return "You may not write anything."
     own = {"db_tags__db_key": str(npc.id), "db_tags__db_category": WRITER}
@@ -91,14 +92,17 @@ def why_no_more(npc: NPC, limits: WritingLimits) -> str:
 
 
 def name_of(form: str, title: str) -> str:
-    """Return the name of the thing: `letter "Low water"`, or `letter` without a usable title."""
+    """Return the name of a writing: `letter "Low water"`, or `letter` without a usable title."""
     shown = "".join(letter if _is_plain(letter) else " " for letter in strip_markup(title))
     words = one_line(shown)[:MAX_TITLE].strip(" -,'’")
     return f'{form} "{words}"' if any(map(str.isalnum, words)) else form
 
 
 def plain_text(text: str) -> str:
-    """Return a model's text as plain lines: no markup, invisible characters or chat frames."""
+    """Return a model's text as plain lines, without markup and invisible characters.
+
+    Text that looks like a message of a chat is defused.
+    """
     lines = [one_line(line) for line in LINE_BREAK.split(strip_markup(text))]
     return neutralize_markup(_EMPTY_LINES.sub("\n\n", "\n".join(lines)).strip())
 
@@ -108,7 +112,7 @@ def _is_plain(letter: str) -> bool:
 
 
 def _times(npc: NPC) -> list[float]:
-    """Return when the NPC wrote in the last 24 hours, also things that are gone."""
+    """Return when the NPC wrote in the last 24 hours. Writings that are gone count too."""
     since = time.time() - DAY_SECONDS
     kept = npc.attributes.get(_TIMES, default=(), category=_TIMES_CATEGORY)
     return [at for at in kept if at > since]

@@ -1,1 +1,1 @@
-"""What the game tells browsers, and what it refuses from them."""
+"""Network classes for the Portal and the Server, checks of web requests, and the web pages."""

@@ -1,12 +1,14 @@
-"""The wire between Portal and Server, which stays whole however much is said on it.
+"""A connection between Portal and Server that a heavy load of messages does not break.
 
-Evennia guesses by the first byte of each packet whether a web browser speaks there, unless the
-packet before ended within a box. Where it ended one byte behind a box it takes the next packet for
-a browser's and hangs up: the Server is started again, and all that waits in it is lost. Packets are
-full, and cut anywhere, when players make the game say a lot: twenty of them with a burst of lines
-are enough. Here who spoke AMP once is believed to go on.
+Evennia's two processes talk over AMP. Evennia inspects the first byte of a packet to find out
+whether a web browser has connected by mistake. It skips this check only if the previous packet
+ended inside an AMP box. A packet that ends exactly one byte after a box therefore makes Evennia
+take the next packet for a browser's, and it closes the connection. The Server is then restarted,
+and all messages that wait in it are lost. Twenty players who each send a burst of lines are enough
+to cause this, because full packets are split anywhere. These classes check only the first packet: a
+peer that has spoken AMP once is trusted from then on.
 
-Named in a game's settings, `AMP_SERVER_PROTOCOL_CLASS` and `AMP_CLIENT_PROTOCOL_CLASS`.
+Set them in a game's settings as `AMP_SERVER_PROTOCOL_CLASS` and `AMP_CLIENT_PROTOCOL_CLASS`.
 """
 
 from evennia.server import amp_client
@@ -16,10 +18,10 @@ from evennia.server.portal.amp_server import AMPServerProtocol
 
 
 class _Steady(AMPMultiConnectionProtocol):
-    """Who spoke AMP once is never taken for a browser."""
+    """An AMP connection that never takes a peer for a browser after its first AMP packet."""
 
     multibatches: int
-    """Evennia's count of messages of which more is to come."""
+    """Evennia's count of messages of which more parts will follow."""
 
     _speaks_amp = False
 
@@ -31,13 +33,13 @@ class _Steady(AMPMultiConnectionProtocol):
 
 
 class SteadyPortal(_Steady, AMPServerProtocol):
-    """The Portal's end."""
+    """The Portal's end of the connection."""
 
 
 class SteadyServer(_Steady, AMPServerClientProtocol):
-    """The Server's end."""
+    """The Server's end of the connection."""
 
 
-# Evennia 5 and 6 read `AMP_CLIENT_PROTOCOL_CLASS`, which imports this, and then make the class of
-# this name all the same (`AMPClientFactory.buildProtocol`).
+# Evennia 5 and 6 import this module because of `AMP_CLIENT_PROTOCOL_CLASS`, but then create the
+# class by this name in `amp_client` (`AMPClientFactory.buildProtocol`).
 amp_client.AMPServerClientProtocol = SteadyServer

@@ -1,14 +1,14 @@
-"""How much one client may send to the Portal at once: websocket frames, telnet, bodies of requests.
+"""Limits on the size of request bodies at the web ports of the Portal and the Server.
 
-Evennia and Twisted take a body of any size and keep it several times over: 300 MB that nobody
-logged in for took 860 MB. They also read every form in the Portal, and again in the Server, where
-everybody waits for it, although Django reads it a third time. Here a body that is too large is
-refused before it is kept, and a form is read where it is used.
+Evennia and Twisted accept a body of any size and keep several copies: 300 MB sent without a login
+took 860 MB of memory. They also parse every form, in the Portal and again in the Server, where
+everybody has to wait, although Django parses it once more. This module refuses a body that is too
+large before it is kept, and leaves large forms to Django.
 
-The Server is also told the address that a request comes from, so that a ban of an address holds
-for web pages.
+It also passes on the address of the client, so a ban of an address also applies to web pages.
 
-Named in a game's settings, `PORTAL_SERVICES_PLUGIN_MODULES`. The Server needs no setting.
+Name this module in the game's setting `PORTAL_SERVICES_PLUGIN_MODULES`. The Server needs no
+setting.
 """
 
 from importlib import import_module
@@ -22,13 +22,14 @@ from twisted.web.server import Request, Site
 from evennia_ai.services.settings.conf import conf
 
 LARGEST_FRAME: Final = 64 * 1024
-"""Bytes of a websocket message, of an unfinished telnet line, of a request of the Ajax client."""
+"""The most bytes of a websocket message, an unfinished telnet line or an Ajax client's request."""
 LARGEST_BODY: Final = 1_000_000
-"""Bytes of a request's body without a login."""
+"""The most bytes of a request's body without a login."""
 FORM_AROUND_FILE: Final = 100_000
-"""Bytes of a form around the file of a card."""
+"""The bytes that a form may have in addition to the card file in it."""
 FAREWELL_SECONDS: Final = 5.0
-"""How long a refused body is still read and dropped, so that a browser reads the answer."""
+"""How long the rest of a refused body is read and dropped, so that a browser can read the answer.
+"""
 
 _REFUSED: Final = (
     "The body of this request is too large, so nothing of it was kept. The limit is {anybody:,}"
@@ -37,9 +38,9 @@ _REFUSED: Final = (
 
 
 def start_plugin_services(service: MultiService) -> None:
-    """Bound the bodies at each web port of the Portal or the Server.
+    """Limit the bodies of requests at each web port of the Portal or the Server.
 
-    Evennia calls it when its own services are made and none of them has begun.
+    Evennia calls this function after it created its own services and before it starts them.
     """
     for part in service.services:
         for factory in getattr(part, "args", ()):
@@ -48,7 +49,7 @@ def start_plugin_services(service: MultiService) -> None:
 
 
 class BoundedRequest(Request):
-    """A request whose body is refused as soon as it is known to be too large."""
+    """A request that is refused as soon as its body is known to be too large."""
 
     _received = 0
     _most = LARGEST_BODY
@@ -61,7 +62,7 @@ class BoundedRequest(Request):
 
     def handleContentChunk(self, data: bytes) -> None:  # noqa: N802 - Twisted's name
         self._received += len(data)
-        # The length of a body in chunks is not announced.
+        # A chunked body does not announce its length, so count what has arrived.
         self._refuse_beyond_most(self._received)
         if not self._is_refused:
             super().handleContentChunk(data)
@@ -73,14 +74,16 @@ class BoundedRequest(Request):
             self.channel.loseConnection()
             return
         if self.requestHeaders.hasHeader("transfer-encoding"):
-            # Evennia's proxy passes on the headers, and a body that is no longer in chunks.
+            # Evennia's proxy copies these headers, but sends the body without chunks.
             self.requestHeaders.removeHeader("transfer-encoding")
             self.requestHeaders.setRawHeaders("content-length", [str(self._received)])
-        # Evennia's proxy does not say where a request comes from, and a client may say anything.
-        # Evennia's channel has taken the word of web servers in front already (UPSTREAM_IPS).
+        # Evennia's proxy does not add the client's address, and a header from the client may be
+        # forged. If a web server in front of the game is trusted (UPSTREAM_IPS), Evennia's channel
+        # has already replaced the address of the peer.
         self.requestHeaders.setRawHeaders("x-forwarded-for", [self.channel.getPeer().host])
         self._command = command
-        # Twisted reads the form of a "POST" here, in the thread of the whole game.
+        # Twisted would parse the form of a large "POST" here, in the thread that runs the whole
+        # game. It does not parse a request without a command; `process` sets the command again.
         is_small = self._received <= LARGEST_FRAME
         super().requestReceived(command if is_small else b"", path, version)
 
@@ -89,7 +92,7 @@ class BoundedRequest(Request):
         super().process()
 
     def _refuse_beyond_most(self, length: int) -> None:
-        """Answer that a body of so many bytes is too large, once."""
+        """Answer once that a body of `length` bytes is too large, if it is."""
         if self._is_refused or length <= self._most:
             return
         most = conf().card_limits.file_bytes + FORM_AROUND_FILE
@@ -98,7 +101,8 @@ class BoundedRequest(Request):
             self._refuse_beyond_most(length)
             return
         self._is_refused = True
-        self.requestHeaders.removeHeader("expect")  # or Twisted asks for the body
+        # else Twisted would ask the client to send the body
+        self.requestHeaders.removeHeader("expect")
         said = _REFUSED.format(anybody=LARGEST_BODY, known=most).encode()
         self.channel.transport.write(
             b"HTTP/1.1 413 Request Entity Too Large\r\nContent-Type: text/plain\r\n"
@@ -107,7 +111,7 @@ class BoundedRequest(Request):
         self.channel.site.reactor.callLater(FAREWELL_SECONDS, self.channel.loseConnection)
 
     def _is_logged_in(self) -> bool:
-        """True if the request comes from the browser of somebody who is logged in to the site."""
+        """True if the request has the session cookie of an account that is logged in."""
         key = self.getCookie(settings.SESSION_COOKIE_NAME.encode())
         if key is None:
             return False

@@ -1,11 +1,12 @@
-"""What is written to a connection is sent at once: `TCP_NODELAY`, which Twisted leaves off.
+"""Send what is written to a connection at once (`TCP_NODELAY`, which Twisted leaves off).
 
-Evennia's two processes tell each other small things all the time. Without it a second small packet
-waits until the first one is acknowledged, and the other end delays that by up to 40 ms (Nagle's
-algorithm, RFC 896, and delayed acknowledgements, RFC 1122 4.2.3.2): a `look` took 40 ms in which
-nobody worked.
+Evennia's two processes constantly exchange small packets. Without this option, a second small
+packet waits until the first one is acknowledged, and the other end delays the acknowledgement by up
+to 40 ms (Nagle's algorithm, RFC 896, and delayed acknowledgements, RFC 1122 4.2.3.2). A `look` then
+took 40 ms in which neither process did any work.
 
-Named in a game's settings, `PORTAL_SERVICES_PLUGIN_MODULES`. The Server's end needs no setting.
+Name this module in the game's setting `PORTAL_SERVICES_PLUGIN_MODULES`. The Server needs no
+setting.
 """
 
 from typing import Any
@@ -16,9 +17,9 @@ from twisted.internet.protocol import Factory
 
 
 def start_plugin_services(service: MultiService) -> None:
-    """Have all connections of the Portal's or the Server's services send at once.
+    """Turn on `TCP_NODELAY` for all connections of the Portal's or the Server's services.
 
-    Evennia calls it when its own services are made and none of them has begun.
+    Evennia calls this function after it created its own services and before it starts them.
     """
     for part in service.services:
         for factory in getattr(part, "args", ()):
@@ -31,7 +32,7 @@ def _send_at_once(factory: Any) -> None:
 
     def built(address: Any) -> Any:
         protocol = build(address)
-        if protocol is None:  # refused: a client that connects too often
+        if protocol is None:  # the factory refuses a client that connects too often
             return None
         connect = protocol.makeConnection
 

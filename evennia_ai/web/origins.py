@@ -1,8 +1,8 @@
-"""Which web pages are the game's own, and a middleware that serves no others.
+"""Decide which web pages belong to the game, and refuse requests of all others.
 
-A browser sends with a request the origin of the page that made it: scheme, host and port. A page
-cannot forge its own, so a game that looks at it cannot be played, nor changed, from a stranger's
-page in the browser of somebody who is logged in. What is no browser sends what it likes.
+With a request, a browser sends the origin of the page that made it: scheme, host and port. A page
+cannot forge its origin. Checking it therefore keeps a stranger's page from playing or changing the
+game in the browser of a player who is logged in. Programs other than browsers can send any origin.
 """
 
 from collections.abc import Callable, Iterable
@@ -14,13 +14,13 @@ from django.http import HttpRequest, HttpResponse
 from django.http.request import split_domain_port, validate_host
 from django.utils.http import is_same_domain
 
-REFUSED: Final = "This page is not of this game (its origin is not allowed)."
+REFUSED: Final = "This page does not belong to this game: its origin is not allowed."
 _HTTP_PORT: Final = "80"
 _ANY: Final = "*"
 
 
 class OwnOriginsMiddleware:
-    """Refuses what a page of another origin asks of the site, the admin and the REST API."""
+    """Middleware that refuses requests of foreign pages to the site, the admin and the REST API."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
@@ -32,7 +32,7 @@ class OwnOriginsMiddleware:
 
 
 def may_ask(origin: str | None) -> bool:
-    """True if a request with this Origin header, or with none, is answered by this game."""
+    """True if the game answers a request with this Origin header. None is a request without one."""
     return origin is None or is_own_origin(
         origin,
         hosts=settings.ALLOWED_HOSTS,
@@ -44,11 +44,11 @@ def may_ask(origin: str | None) -> bool:
 def is_own_origin(
     origin: str, *, hosts: Iterable[str], ports: Iterable[int], trusted: Iterable[str]
 ) -> bool:
-    """True if a page of this origin is the game's.
+    """True if a page of this origin belongs to the game.
 
-    It is when it came over http from one of the game's hosts and one of its web ports, or when it
-    is one of the `trusted` origins, where `https://*.example.org` is every host below that. The
-    host `*` names nobody: every page in the world would be the game's own.
+    That is a page loaded by http from one of the game's hosts and web ports, or a page of one of
+    the `trusted` origins. There `https://*.example.org` means every host below that domain. The
+    host `*` is ignored, because it would make every page in the world the game's own.
     """
     if any(_is_within(origin, one) for one in trusted):
         return True
@@ -71,7 +71,7 @@ def _is_within(origin: str, trusted: str) -> bool:
 
 
 def _parts(origin: str) -> tuple[str, str, str]:
-    """Scheme, host and port of an origin; the host is empty where it is none, such as `null`."""
+    """Return scheme, host and port of an origin. The host is "" if it has none, as in `null`."""
     scheme, found, rest = origin.lower().partition("://")
     host, port = split_domain_port(rest) if found else ("", "")
     return scheme, host, port or _usual_port(scheme)

@@ -1,7 +1,7 @@
-"""Errors of web pages in the game's Server log.
+"""Write errors of web pages to the game's Server log.
 
-Django alone writes them nowhere that an owner looks: where DEBUG is False, it mails them to the
-addresses in ADMINS, and a game mostly has none.
+With DEBUG = False, Django only mails errors to the addresses in ADMINS, which most games leave
+empty, so owners would never see them.
 """
 
 import traceback
@@ -16,10 +16,10 @@ _LONGEST_PATH: Final = 200
 
 
 def log_page_error(*, request: HttpRequest | None = None, **_: Any) -> None:
-    """Write the error that is being handled into the Server log, with its traceback.
+    """Write the current exception to the Server log, with its traceback.
 
-    A receiver of Django's signal `got_request_exception`, so it hears of every page of the site.
-    The query is left out: it may hold what somebody typed.
+    This is a receiver of Django's signal `got_request_exception`, so it is called for errors of
+    every page of the site. It omits the query of the address, which may hold what a person typed.
     """
     where = (
         escape_controls(f"{request.method} {request.path}")

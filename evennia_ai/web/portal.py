@@ -1,7 +1,7 @@
-"""Evennia's web client, for pages of the game's own origins, with frames of a bounded size.
+"""Evennia's web client, limited to pages of the game's own origins and to frames of 64 KiB.
 
-Named in a game's settings, `WEBSOCKET_PROTOCOL_CLASS` and `AJAX_CLIENT_CLASS`. They run in the
-Portal.
+Set these classes in a game's settings as `WEBSOCKET_PROTOCOL_CLASS` and `AJAX_CLIENT_CLASS`. They
+run in the Portal.
 """
 
 import json
@@ -20,16 +20,16 @@ _LONGEST_LOGGED = 100
 
 
 class OwnOriginsWebSocket(WebSocketClient):
-    """The websocket, which refuses pages of other origins and messages of more than 64 KiB.
+    """A websocket that refuses pages of other origins and messages of more than 64 KiB.
 
-    A connection that breaks a rule is closed, with one line in the log.
+    It closes a connection that breaks a rule, and writes one line to the log.
     """
 
     maxFramePayloadSize = LARGEST_FRAME  # noqa: N815 - autobahn's name
 
     def onConnect(self, request: Any) -> Any:  # noqa: N802 - autobahn's name
-        # Not `request.origin`, which is empty for no header and read from another one where the
-        # client says that it speaks an old version of the protocol.
+        # Do not use `request.origin`: it is "" without a header. For a client that claims an old
+        # version of the protocol, it is read from another header.
         origin = request.headers.get("origin")
         if not may_ask(origin):
             _log(origin)
@@ -37,7 +37,8 @@ class OwnOriginsWebSocket(WebSocketClient):
         return super().onConnect(request)
 
     def dataReceived(self, data: bytes) -> None:  # noqa: N802 - Twisted's name
-        # Before the handshake autobahn keeps what is sent until an empty line comes.
+        # Until the empty line that ends a handshake arrives, autobahn keeps everything that is
+        # sent.
         if self.state == self.STATE_CONNECTING and len(self.data) + len(data) > LARGEST_FRAME:
             self._refuse("it sent a request without an end")
             return
@@ -45,7 +46,7 @@ class OwnOriginsWebSocket(WebSocketClient):
 
     def onMessageFrameBegin(self, length: int) -> None:  # noqa: N802 - autobahn's name
         super().onMessageFrameBegin(length)
-        # Not autobahn's `maxMessagePayloadSize`, which would also bound what the game sends.
+        # `maxMessagePayloadSize` of autobahn would also limit what the game sends.
         if self.message_data_total_length > LARGEST_FRAME and not self.failedByMe:
             self._refuse(f"it sent a message of more than {LARGEST_FRAME} bytes in pieces")
 
@@ -58,7 +59,7 @@ class OwnOriginsWebSocket(WebSocketClient):
             case [str(name), arguments, dict(options)]:
                 self.data_in(**{name: [arguments, options]})
             case _:
-                self._refuse("it sent what is not [name, [arguments], {options}] in JSON")
+                self._refuse("it sent something other than [name, [arguments], {options}] in JSON")
 
     def _refuse(self, why: str) -> None:
         logger.log_warn(f"The web client closed a connection of {self.peer}: {why}.")
@@ -66,10 +67,10 @@ class OwnOriginsWebSocket(WebSocketClient):
 
 
 class OwnOriginsAjax(AjaxWebClient):
-    """What the web client falls back to where there are no websockets."""
+    """The Ajax connection, which the web client uses if it cannot open a websocket."""
 
-    # Twisted joins these as bytes. Evennia's text made it fail on any other request, with a
-    # traceback in the Portal's log for each.
+    # Twisted joins these methods as bytes. Evennia has them as text, so each request with another
+    # method failed and left a traceback in the Portal's log.
     allowedMethods = (b"POST",)  # noqa: N815 - Twisted's name
 
     def render_POST(self, request: Any) -> Any:  # noqa: N802 - Twisted's name
@@ -89,8 +90,8 @@ class OwnOriginsAjax(AjaxWebClient):
 
 
 def _log(origin: str) -> None:
-    """Tell the owner of a game, who may have forgotten an address of it."""
+    """Log the refused origin for the owner, whose settings may lack an address of the game."""
     logger.log_warn(
-        f"The web client refused a page of {origin[:_LONGEST_LOGGED]!r}. If that is this game:"
-        " ALLOWED_HOSTS, WEBSERVER_PORTS and CSRF_TRUSTED_ORIGINS say which pages are its own."
+        f"The web client refused a page of {origin[:_LONGEST_LOGGED]!r}. If it belongs to this"
+        " game, add its address to ALLOWED_HOSTS, WEBSERVER_PORTS or CSRF_TRUSTED_ORIGINS."
     )

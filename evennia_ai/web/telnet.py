@@ -1,12 +1,15 @@
-"""Evennia's telnet, in which no browser can be made to type, and no client can fill the log.
+"""Evennia's telnet, protected against browsers and against clients that would fill the log.
 
-A page of a stranger can have its visitor's browser send a form to any port of the visitor's
-machine: the lines of an HTTP request, then lines that the page chose. Evennia closes such a
-connection where it reads the request's first line in one piece; of an address of 65,536 letters it
-plays what comes after. Here nothing of it is played. What Evennia cannot read of the protocol
-itself ended in a traceback in the Portal's log; here the connection is closed with one line.
+A stranger's web page can make its visitor's browser send a form to any port of the visitor's
+machine. The port then receives the lines of an HTTP request, followed by lines that the page chose.
+Evennia closes such a connection if the first line of the request arrives in one piece. If the
+address has 65,536 letters, Evennia misses it and executes the lines that follow. This class
+executes none of them.
 
-Named in a game's settings, `TELNET_PROTOCOL_CLASS`; telnet with TLS is made from it too.
+With Evennia's class, data that breaks the telnet protocol also leaves a traceback in the Portal's
+log. This class closes the connection and writes one line.
+
+Set it in a game's settings as `TELNET_PROTOCOL_CLASS`. Telnet with TLS uses the same class.
 """
 
 import re
@@ -20,7 +23,7 @@ from evennia_ai.web.bodies import LARGEST_FRAME
 REFUSED: Final = b"This port is for telnet; the web pages of this game are at another one.\r\n"
 
 LARGEST_OPTION: Final = 8 * 1024
-"""Bytes of a subnegotiation; a frame of GMCP or MSDP is one."""
+"""The most bytes of a telnet subnegotiation, such as a frame of GMCP or MSDP."""
 
 _LINE_END: Final = re.compile(rb"[\r\n]")
 _BEGINS: Final = re.compile(rb"[A-Z]{1,20} ", re.IGNORECASE)
@@ -28,7 +31,7 @@ _ENDS: Final = re.compile(rb" HTTP/\d(?:\.\d)?\s*\Z", re.IGNORECASE)
 
 
 class TelnetWithoutHttp(TelnetProtocol):
-    """Telnet that closes a connection which speaks HTTP, or what is no telnet at all."""
+    """Telnet that closes a connection if the client speaks HTTP or breaks the telnet protocol."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -36,13 +39,13 @@ class TelnetWithoutHttp(TelnetProtocol):
         self._has_first_line = False
 
     def dataReceived(self, data: bytes) -> None:  # noqa: N802 - Twisted's name
-        if self._is_refused:  # Twisted goes on reading until what was written is sent
+        if self._is_refused:  # Twisted goes on reading until the answer is sent
             return
         try:
             super().dataReceived(data)
-        except Exception as error:  # an empty subnegotiation, GMCP that is nested without end
+        except Exception as error:  # for example an empty subnegotiation, or GMCP nested too deeply
             self._refuse(f"it sent what cannot be read: {type(error).__name__}: {error}"[:200])
-        # Twisted and Evennia keep all that is not ended yet.
+        # Twisted and Evennia keep all data of a line or subnegotiation that has not ended yet.
         unfinished = self.commands if self.state.startswith("subnegotiation") else self.line_buffer
         if len(unfinished) > LARGEST_FRAME:
             self._refuse(f"it sent more than {LARGEST_FRAME} bytes without an end")
@@ -65,7 +68,7 @@ class TelnetWithoutHttp(TelnetProtocol):
         super().applicationDataReceived(data)
 
     def _refuse(self, why: str) -> None:
-        """Close the connection, with one line in the log: who sends more fills it no faster."""
+        """Close the connection and log one line, once, so that a client cannot fill the log."""
         if self._is_refused:
             return
         self._is_refused = True
@@ -75,5 +78,5 @@ class TelnetWithoutHttp(TelnetProtocol):
 
 
 def is_http(line: bytes) -> bool:
-    """True if a line is the first one of an HTTP request: `POST /page HTTP/1.1`."""
+    """True if a line is the first line of an HTTP request, such as `POST /page HTTP/1.1`."""
     return bool(_BEGINS.match(line) and _ENDS.search(line[-20:]))

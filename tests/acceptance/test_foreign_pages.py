@@ -117,7 +117,7 @@ def test_a_strangers_page_gets_nothing_from_the_fallback_of_the_websocket(
     form = {"mode": "init", "csessid": "x", "cuid": "y", "browserstr": "z"}
     answer = asked(game, "/webclientdata", origin=origin, form=form)
 
-    assert (answer.status, "not of this game" in answer.text) == (403, True)
+    assert (answer.status, "does not belong to this game" in answer.text) == (403, True)
 
 
 def test_the_fallback_answers_a_page_of_the_game(game: Evennia) -> None:
@@ -137,7 +137,7 @@ def test_a_strangers_page_gets_nothing_from_the_site(game: Evennia, path: str) -
     answers = {origin: asked(game, path, origin=origin) for origin in STRANGERS}
 
     assert {answer.status for answer in answers.values()} == {403}
-    assert all("not of this game" in answer.text for answer in answers.values())
+    assert all("does not belong to this game" in answer.text for answer in answers.values())
 
 
 def test_the_site_answers_its_own_pages(game: Evennia) -> None:

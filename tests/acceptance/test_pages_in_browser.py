@@ -316,7 +316,7 @@ def test_a_text_is_dragged_and_the_move_undone(hand: Hand, site: Site) -> None:
 def test_what_broke_the_cache_is_found(hand: Hand, site: Site) -> None:
     to_the_last_turn(hand, site)
     hand.page.get_by_text("broken first by").wait_for()
-    hand.press(hand.page.get_by_role("link", name="What is different from turn"))
+    hand.press(hand.page.get_by_role("link", name="Compare with turn"))
     hand.page.get_by_text("a provider's cache ends there").wait_for()
     hand.page.get_by_text("Said since:").wait_for()
 
@@ -327,7 +327,7 @@ def test_one_npc_is_stopped_and_goes_on(hand: Hand, site: Site) -> None:
     hand.press(page.get_by_role("button", name=f"Stop {site.npc}"))
     page.get_by_text("Paused:").wait_for()
     assert "paused" in shown(site.builder, f"ai {site.npc}", until="PAUSED").lower()
-    hand.press(page.get_by_role("button", name=f"Let {site.npc} go on"))
+    hand.press(page.get_by_role("button", name=f"Let {site.npc} answer again"))
     page.get_by_role("button", name=f"Stop {site.npc}").wait_for()
 
 
@@ -343,7 +343,7 @@ def test_an_entry_that_wakes_on_a_word_is_made_and_proved(hand: Hand, site: Site
     hand.write(page.get_by_label("NPC, by name"), site.npc)
     hand.write(page.get_by_label("hears", exact=True), f"look, a {word}!")
     page.keyboard.press("Enter")
-    page.locator("#tried", has_text="It wakes").wait_for()
+    page.locator("#tried", has_text="Activated").wait_for()
     assert violations(page) == []
     to(hand, "Minds", site.npc, "Try a line")
     hand.write(page.get_by_label("Try a line"), f"is that a {word}?")
@@ -389,13 +389,15 @@ def test_a_character_is_made_from_nothing_assigned_and_talked_to(
     shown(site.builder, f"create/drop {npc}:evennia_ai.typeclasses.AINPC", until=npc)
     to(hand, "Cards", "A new character")
     hand.write(page.get_by_label("Name", exact=True), name)
-    hand.write(page.get_by_label("Who it is"), f"{name} sells herbs on the quay.")
-    hand.press(page.get_by_role("button", name="Make it"))
+    hand.write(
+        page.get_by_label("Description of the character"), f"{name} sells herbs on the quay."
+    )
+    hand.press(page.get_by_role("button", name="Create the card"))
     hand.write(page.get_by_label("personality", exact=True), "Dry, and kind to children.")
     hand.press(page.get_by_role("button", name="Save as a revision"))
     page.get_by_role("status").filter(has_text="Saved as revision 2").wait_for()
     to(hand, name)
-    hand.write(page.get_by_label("Let this NPC play it"), npc)
+    hand.write(page.get_by_label("Assign it to this NPC"), npc)
     hand.press(page.get_by_role("button", name="Assign"))
     page.get_by_role("link", name=npc).wait_for()
     site.builder.send(f"say {npc}, what do you sell?")
@@ -440,7 +442,9 @@ def test_the_watch_shows_a_turn_as_it_happens(hand: Hand, site: Site, tag: str) 
     assert violations(page) == []
 
 
-def test_a_pane_of_the_web_client_follows_who_answers(site: Site, logged_in: Any) -> None:
+def test_pane_of_the_web_client_shows_the_npc_that_answered_last(
+    site: Site, logged_in: Any
+) -> None:
     options = {"storage_state": logged_in, "base_url": site.base_url, "viewport": WIDE}
     with a_page(site.browser, Troubles(), **options) as page:
         page.context.route(re.compile("^https://"), libraries)

@@ -1,4 +1,4 @@
-"""A small stage: a room, an NPC, two players whose screens can be read, a model with a script."""
+"""Fixtures: a room with an NPC, two players whose screens tests can read, and a scripted model."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -9,7 +9,7 @@ import pytest
 
 
 class Screen:
-    """What a player's client is sent, through Evennia's own way out of the server."""
+    """A client's screen, which gets its text through Evennia's own code for sending."""
 
     def __init__(self) -> None:
         self.sent: list[str] = []
@@ -21,12 +21,12 @@ class Screen:
         if clean.get("text"):
             self.sent.append(clean["text"][0][0])
 
-    # What Evennia's session handler asks a session for.
+    # Evennia's session handler reads these attributes of a session.
     protocol_key = "telnet"
     protocol_flags: dict[str, Any] = {}
 
     def telnet(self, **flags: Any) -> list[str]:
-        """The lines as the telnet protocol writes them for a client with these flags."""
+        """Return the lines as the telnet protocol writes them for a client with these flags."""
         from evennia.server.portal.telnet import TelnetProtocol
 
         lines: list[str] = []
@@ -38,11 +38,11 @@ class Screen:
         return lines
 
     def plain(self) -> list[str]:
-        """The lines of a client without colours."""
+        """Return the lines that a client without colours shows."""
         return self.telnet(NOCOLOR=True)
 
     def web(self) -> list[str]:
-        """The lines as the web client gets them."""
+        """Return the lines as the web client gets them, in HTML."""
         from evennia.utils.text2html import parse_html
 
         return [parse_html(text) for text in self.sent]
@@ -63,10 +63,12 @@ class _Sessions:
 
 
 class Stage:
-    """The room, who is in it, the clock and the model."""
+    """The room, the characters in it, the clock and the model of a test."""
 
     def __init__(self, clock: Any, cast: tuple[int, ...] = ()) -> None:
-        """On `cast`, the ids of what `a_cast` made; without it everything is made anew."""
+        """Use the objects with the ids in `cast`, which `a_cast` created. Without it, create new
+        ones.
+        """
         from evennia.objects.models import ObjectDB
 
         from evennia_ai.npc import runtime as running
@@ -87,13 +89,13 @@ class Stage:
         return _watched(self.make(key, "evennia.objects.objects.DefaultCharacter"))
 
     def who(self, known: int) -> Any:
-        """The player of this id, with a screen of their own."""
+        """Return the player with this id, with a new screen."""
         from evennia.objects.models import ObjectDB
 
         return _watched(ObjectDB.objects.get(id=known))
 
     def talks_with(self, *script: Any, delay_seconds: float = 0.0, **conf: Any) -> Any:
-        """Install a model that says `script`; or a callable that makes each line."""
+        """Install a model that says the lines of `script`, or calls it for each line."""
         from evennia_ai.services.llm.clients.scripted import ScriptedModel
 
         lines = script[0] if script and callable(script[0]) else script
@@ -108,9 +110,9 @@ class Stage:
         self.opens(Access(model=model), **conf)
 
     def opens(self, access: Any, **conf: Any) -> None:
-        """Use this access to a model, None for the one that the settings ask for.
+        """Let NPCs ask this access to a model; None: the one that the settings name.
 
-        Nobody rests, nothing is limited and nobody shows that they think, where `conf` is silent.
+        Unless `conf` says otherwise, there are no cooldowns, no limits and no thinking gestures.
         """
         from evennia_ai.services.llm.quotas import Quota, Quotas
         from evennia_ai.services.settings.conf import conf as settings
@@ -121,7 +123,7 @@ class Stage:
         self.running.install(self.running.runtime_of(values, clock=self.clock, access=access))
 
     def says(self, speaker: Any, text: str) -> None:
-        """`speaker` says it as the command `say` does, and what follows at once happens."""
+        """Let `speaker` say a text as the command `say` does, and run what follows at once."""
         speaker.at_say(text, msg_self=True)
         self.passes()
 
@@ -130,7 +132,7 @@ class Stage:
         self.passes()
 
     def passes(self, seconds: float = 0.0) -> None:
-        """Time passes."""
+        """Advance the clock by so many seconds, and run what is due."""
         self.clock.advance(seconds)
         for _ in range(20):
             self.clock.advance(0)
@@ -139,9 +141,9 @@ class Stage:
         return character.screen.plain()
 
     def records(self, kind: str = "room") -> list[tuple[str, str, str]]:
-        """(kind, name, body) of the records of the NPC's conversations of this kind.
+        """Return (kind, name, body) of all records of the NPC's conversations of this kind.
 
-        The texts of prompts are left out.
+        Records with texts of prompts are left out.
         """
         from evennia_ai.store.history.conversations import conversations_of
         from evennia_ai.store.history.record_rows import records_of
@@ -156,7 +158,7 @@ class Stage:
 
 
 def a_cast() -> tuple[int, ...]:
-    """A room, an NPC in it and two players, in the database: their ids in this order."""
+    """Create a room, an NPC in it and two players. Return their ids in this order."""
     room = _made("Ferry Landing", "evennia.objects.objects.DefaultRoom", None)
     npc = _made("Oren", "evennia_ai.typeclasses.AINPC", room)
     npc.aliases.add("ferryman")
@@ -173,7 +175,7 @@ def _made(key: str, typeclass: str, location: Any) -> Any:
 
 
 def _watched(character: Any) -> Any:
-    """The character, with a screen of which a test reads what a client is sent."""
+    """Return the character with a screen on which a test reads what its client gets."""
     character.screen = Screen()
     character.__dict__["sessions"] = _Sessions(character.screen)
     return character
@@ -181,14 +183,14 @@ def _watched(character: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def _cast(world: Callable[[], AbstractContextManager[None]]) -> Iterator[tuple[int, ...]]:
-    """The cast, made once for all tests of a file: making it takes longer than most of them."""
+    """Create the objects of a stage once for all tests of a module, because that is slow."""
     with world():
         yield a_cast()
 
 
 @contextmanager
 def _set(cast: tuple[int, ...]) -> Iterator[Stage]:
-    """A stage of this cast, on which nothing happened yet."""
+    """Yield a stage with these objects on which nothing has happened yet."""
     from twisted.internet.task import Clock
 
     from evennia_ai.store.core.snapshots import forget_everything
@@ -211,9 +213,9 @@ def stage(_cast: tuple[int, ...], db: None) -> Iterator[Stage]:
 def beforehand(
     _cast: tuple[int, ...], world: Callable[[], AbstractContextManager[None]]
 ) -> Iterator[Callable[[Callable[[Stage], Any]], Any]]:
-    """Does something on the stage once for all tests of a file, and gives what comes of it.
+    """Return a function that does something on the stage once for all tests of a module.
 
-    Every test finds it in the database; objects are other ones in each, their ids the same.
+    Every test finds its results in the database. Each test gets new objects with the same ids.
     """
     from tests.conftest import forget_objects
 
@@ -231,9 +233,9 @@ def beforehand(
 def begun(
     beforehand: Callable[[Callable[[Stage], Any]], Any],
 ) -> Callable[[Stage], Stage]:
-    """Anna's first `BEGUN` lines to Oren and his replies, said once for all tests of a file.
+    """Say Anna's first `BEGUN` lines to Oren, with his replies, once for all tests of a module.
 
-    Called with a test's stage it puts them on the screens as well.
+    The returned function also puts the lines on the screens of a test's stage.
     """
     from tests.npc.upkeep.compacting_games import BEGUN, GOOD, SMALL, Talker, rules, talks
 
@@ -254,7 +256,7 @@ def begun(
 
 @pytest.fixture
 def logged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The lines that were written to the game's log."""
+    """Return the lines that are written to the game's log."""
     from evennia.utils import logger
 
     lines: list[str] = []

@@ -1,6 +1,6 @@
-"""What the collector of `Garbage` finds, in a process of its own: what it found out, as JSON.
+"""Print as JSON what the collector of `Garbage` does, in a process of its own.
 
-A search through everything that a run of all tests has imported takes seconds.
+In the process of all tests, a full collection would take seconds.
 """
 
 import gc
@@ -26,14 +26,14 @@ from evennia_ai.npc.service import (  # noqa: E402 - needs the game set up
 
 
 class Ring:
-    """Something that only a search finds when nobody reaches it."""
+    """An object in a reference cycle, which only the garbage collector can free."""
 
     def __init__(self) -> None:
         self.itself = self
 
 
 class Game:
-    """What the collector asks of a game."""
+    """The values that `Garbage` reads from a game."""
 
     def __init__(self) -> None:
         self.messages = 0
@@ -44,7 +44,7 @@ class Game:
 
 
 def frozen_garbage(garbage: Garbage) -> "weakref.ref[Ring]":
-    """A ring that nobody reaches since it is frozen."""
+    """Return a weak reference to a `Ring` that became garbage after it was frozen."""
     ring = Ring()
     many = [[] for _ in range(2 * NEW_OBJECTS)]
     garbage.search_new()
@@ -54,7 +54,7 @@ def frozen_garbage(garbage: Garbage) -> "weakref.ref[Ring]":
 
 
 def grown(game: Game, garbage: Garbage) -> Iterator[tuple[str, bool]]:
-    """When everything is searched because much memory is in use."""
+    """Yield when a full collection runs because memory has grown."""
     frozen = frozen_garbage(garbage)
     more = [object() for _ in range(GROWN_BLOCKS + GROWN_BLOCKS // 10)]
     garbage.search_if_grown()
@@ -75,7 +75,7 @@ def grown(game: Game, garbage: Garbage) -> Iterator[tuple[str, bool]]:
 
 
 def found_out() -> dict[str, object]:
-    """What is true in the order in which it comes about."""
+    """Return what was observed, in the order in which it happened."""
     lines: list[str] = []
     logger.log_msg = lambda line="", **_: lines.append(str(line))
     before, garbage, found = gc.get_threshold(), Garbage(), {}

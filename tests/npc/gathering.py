@@ -1,4 +1,4 @@
-"""What a turn would be composed from, gathered as turns do it."""
+"""Gather the inputs of a turn in the same way as turns do."""
 
 from typing import Any
 
@@ -7,5 +7,5 @@ from evennia_ai.npc.inputs.gather import gather_turn
 
 
 def inputs_for(npc: Any, heard: Any) -> Inputs:
-    """The inputs of the turn of `npc` that answers `heard`."""
+    """Return the inputs of the turn of `npc` that answers `heard`."""
     return gather_turn(npc.ai, heard, settings=npc.ai.settings, tools=()).request.inputs

@@ -1,7 +1,7 @@
-"""What turns past a full window leave in memory, in a process of its own: as JSON.
+"""Print as JSON what turns leave in memory once every window is full, in a process of its own.
 
-The collector is off and what it would find is kept, so that each object is counted which only a
-search through all of the memory frees.
+The collector is off, and garbage is kept. So each object that only a garbage collection could free
+is counted.
 """
 
 import gc
@@ -33,11 +33,11 @@ from tests.npc.conftest import Stage  # noqa: E402
 from tests.npc.upkeep.compacting_games import SMALL, rules  # noqa: E402
 
 TURNS = 40
-"""Of one block; some histories are summarised in each."""
+"""The number of turns in one block. Some histories are summarised in each block."""
 
 
 class Talk:
-    """Anna talks to Oren, and Brida hears them."""
+    """A conversation of Anna with Oren, which Brida hears."""
 
     def __init__(self) -> None:
         self.stage = Stage(Clock())
@@ -50,7 +50,7 @@ class Talk:
         )
 
     def goes_on(self) -> None:
-        """Take a block of turns; screens and the model's list of requests are no part of it."""
+        """Run a block of turns. Screens and requests are cleared, so they do not count."""
         for _ in range(TURNS):
             self.said += 1
             self.stage.says(self.stage.anna, f"Oren, what of the boat number {self.said}?")
@@ -66,7 +66,7 @@ class Talk:
 
 
 def garbage_of(do: Callable[[], object]) -> dict[str, int]:
-    """Our objects that only the collector frees after `do`, by their types."""
+    """Count our objects that only the collector frees after `do`, by the names of their types."""
     gc.collect()
     gc.set_debug(gc.DEBUG_SAVEALL)
     do()

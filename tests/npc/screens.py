@@ -1,6 +1,6 @@
-"""Sessions as players have them: each was opened by Evennia's own protocol, as its Portal opens it.
+"""Sessions as players have them, opened by Evennia's protocols in the same way as in its Portal.
 
-No test names a protocol itself, so none can name one that no session has.
+Tests do not write the names of protocols themselves, so they cannot use a wrong one.
 """
 
 import sys
@@ -17,7 +17,7 @@ from evennia.server.serversession import ServerSession
 from evennia.server.session import Session
 from twisted.web.test.requesthelper import DummyRequest
 
-# Extras of Evennia's, which make keys of SSH and TLS; no test makes any.
+# Optional packages that Evennia imports for keys of SSH and TLS. No test creates a key.
 _KEYS: Final = {"bcrypt": ("bcrypt",), "OpenSSL": ("OpenSSL", "twisted.internet.ssl")}
 _MISSING: Final = {
     name: MagicMock() for of, names in _KEYS.items() if find_spec(of) is None for name in names
@@ -25,7 +25,7 @@ _MISSING: Final = {
 sys.modules.update(_MISSING)
 try:
     with catch_warnings():
-        simplefilter("ignore")  # Twisted lists old ciphers
+        simplefilter("ignore")  # Twisted warns of old ciphers
         from evennia.server.portal.ssh import SshProtocol
         from evennia.server.portal.telnet_ssl import SSLProtocol
 finally:
@@ -34,25 +34,25 @@ finally:
 
 
 class OwnProtocol(Session):
-    """What a game may add: a protocol that Evennia has no word for."""
+    """A protocol that a game may add, whose name Evennia does not know."""
 
     factory: Any = None
 
     def connected(self) -> None:
-        """Open the session, as a protocol has to."""
+        """Open the session, as Evennia requires of a protocol."""
         self.init_session("villagers-api", "127.0.0.1", self.factory.sessionhandler)
         self.factory.sessionhandler.connect(self)
 
 
 class _Portal:
-    """The Portal's list of sessions, as far as a protocol sees it that opens one."""
+    """A Portal with the only method that a protocol needs to open a session."""
 
     def connect(self, session: Session) -> NoReturn:
         raise _OpenedError(session.get_sync_data())
 
 
 class _OpenedError(Exception):
-    """A session was opened, and the protocol goes no further; what the Server is sent of it."""
+    """Ends the work of a protocol that opened a session. It holds what the Server would get."""
 
     def __init__(self, synced: dict[str, Any]) -> None:
         self.synced: Final = synced
@@ -61,18 +61,18 @@ class _OpenedError(Exception):
 def session_at(
     protocol: type, *, screenreader: bool = False, typed_at: float = 0.0
 ) -> ServerSession:
-    """The Server's session of somebody whose client speaks this protocol."""
+    """Return the Server's session of a player whose client speaks this protocol."""
     session = ServerSession()
     session.init_session("", None, None)
     session.load_sync_data(_synced(protocol))
     session.protocol_flags["SCREENREADER"] = screenreader
     session.cmd_last = typed_at
-    session.data_out = lambda **_: None  # nobody looks, unless a test puts a screen here
+    session.data_out = lambda **_: None  # nobody reads the output, unless a test adds a screen
     return session
 
 
 def _synced(protocol: type) -> dict[str, Any]:
-    """What the Portal tells the Server of a session of this protocol."""
+    """Return what the Portal sends the Server about a session of this protocol."""
     try:
         _OPENING[protocol](_Portal())
     except _OpenedError as opened:
@@ -81,7 +81,7 @@ def _synced(protocol: type) -> dict[str, Any]:
 
 
 def _dial(protocol: type, by: str, portal: _Portal) -> None:
-    """Connect, the protocol being told of it by this method."""
+    """Open a connection by calling this method of the protocol."""
     line: Any = protocol()
     line.factory = MagicMock(sessionhandler=portal)
     line.transport = MagicMock(client=("10.0.0.9", 4000))

@@ -1,4 +1,4 @@
-"""A scripted game with everything at once that can go into a prompt."""
+"""A scripted game that uses everything that a prompt can contain."""
 
 import json
 from typing import Any
@@ -64,7 +64,7 @@ LINES = (
 
 
 def furnish(stage: Any, *, card: dict[str, Any] = CARD) -> None:
-    """A card with a greeting, two books, notes, components in three scopes, dice everywhere."""
+    """Create a card with a greeting, two books, notes and components in three scopes, with dice."""
     data = {"spec": "chara_card_v3", "spec_version": "3.0", "data": card}
     save_card("oren", json.dumps(data), by=trusted("builder"))
     cards.CARDS.assign("oren", of_npc(stage.npc.ai.ref), by=trusted("builder"))
@@ -76,7 +76,7 @@ def furnish(stage: Any, *, card: dict[str, Any] = CARD) -> None:
     rule("mood", "{{char}} waits.", id=1201, scope=Scope(kind="room", ref=str(stage.room.id)))
     with patch(
         "evennia_ai.store.authored.components.check_before_history"
-    ):  # games may have one from before it
+    ):  # a game may already have such a component
         rule("spare", "Speak as to {{speaker}}.", id=1203)
     rule("asleep", "Never said.", id=1204, enabled=False)
     notes.set_note(stage.npc.ai.ref, by=trusted("builder"), content="Be brief.", every=2, depth=1)
@@ -93,7 +93,7 @@ def rule(key: str, content: str, **fields: Any) -> None:
 
 
 def edit_everything(stage: Any) -> None:
-    """Every source of a prompt is another one than before, and the NPC has another name."""
+    """Change every source of a prompt, and the name of the NPC."""
     other = {**CARD, "nickname": "Ned", "description": "Somebody else.", "character_book": None}
     data = {"spec": "chara_card_v3", "spec_version": "3.0", "data": other}
     save_card("oren", json.dumps(data), by=trusted("editor"))
@@ -112,7 +112,7 @@ def edit_everything(stage: Any) -> None:
 
 
 def play(stage: Any, *, rounds: int = 2) -> None:
-    """Anna and Ben talk with Oren in turn, now and then in whispers."""
+    """Let Anna and Ben speak with Oren in turn, sometimes in whispers."""
     for number in range(rounds):
         for index, line in enumerate(LINES):
             speaker = (stage.anna, stage.ben)[(index + number) % 2]

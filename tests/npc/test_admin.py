@@ -1,4 +1,4 @@
-"""The pages of Django's admin as a browser gets them: names, dates, lines, and a way to them."""
+"""The pages of Django's admin in a browser: links, names, dates, and who may see what."""
 
 import html
 import json
@@ -20,7 +20,7 @@ DATE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \w+")
 
 @pytest.fixture
 def browser(db):
-    """A superuser's browser."""
+    """Return the browser of a superuser."""
     made = get_user_model().objects.create(
         username="staff", is_superuser=True, is_staff=True, is_active=True
     )
@@ -36,7 +36,7 @@ def page(browser, path):
 
 
 def rows(text):
-    """The cells of a list, row by row, as they are read."""
+    """Return the texts of a list's cells, row by row."""
     listed = re.search(r'<table id="result_list">(.*?)</table>', text, re.DOTALL)[1]
     return [
         [
@@ -49,7 +49,7 @@ def rows(text):
 
 @pytest.fixture
 def django_queries(db):
-    """How many queries a call makes."""
+    """Return the number of queries that a call makes."""
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
@@ -77,7 +77,7 @@ def played(_played, stage):
     return stage
 
 
-def test_the_first_page_leads_to_every_table_of_ours(played, browser):
+def test_admin_front_page_links_to_every_table_of_this_package(played, browser):
     text = page(browser, "")
     ours = text.partition('id="evennia-ai"')[2]
     found = dict(re.findall(r'<a href="/admin/evennia_ai/(\w+)/">([^<]+)</a>', ours))
@@ -88,20 +88,20 @@ def test_the_first_page_leads_to_every_table_of_ours(played, browser):
     assert len(found) > 15
 
 
-def test_the_first_page_still_has_what_evennia_puts_there(browser):
+def test_admin_front_page_keeps_the_links_of_evennia(browser):
     text = page(browser, "")
     assert 'href="/admin/objects/objectdb/"' in text
     assert text.index("ServerConfigs") < text.index('id="evennia-ai"')
 
 
-def test_who_may_look_at_nothing_is_led_nowhere(db):
+def test_admin_front_page_links_to_no_table_without_permissions(db):
     made = get_user_model().objects.create(username="clerk", is_staff=True, is_active=True)
     client = Client()
     client.force_login(made)
     assert 'id="evennia-ai"' not in page(client, "")
 
 
-def test_no_name_of_a_table_ends_as_no_word_does():
+def test_names_of_tables_have_correct_plurals():
     ours = models.Record._meta.apps.get_app_config("evennia_ai").get_models()
     plurals = [str(one._meta.verbose_name_plural) for one in ours]
     assert {"memories", "knowledge aliases", "knowledge searches"} <= set(plurals)
@@ -109,7 +109,7 @@ def test_no_name_of_a_table_ends_as_no_word_does():
     assert [name for name in plurals if wrong.fullmatch(name)] == []
 
 
-def test_a_list_shows_names_and_dates(played, browser):
+def test_list_shows_names_and_dates(played, browser):
     turns = rows(page(browser, "evennia_ai/turn/"))
     assert [row[0] for row in turns] == [f"Oren (#{played.npc.id})"] * 2
     assert all(DATE.fullmatch(row[-1]) for row in turns)
@@ -121,7 +121,7 @@ def test_a_list_shows_names_and_dates(played, browser):
     assert where in {row[0] for row in records}
 
 
-def test_scopes_show_the_object_and_zones_their_own_name(played, browser):
+def test_scope_is_shown_by_the_name_of_its_object_or_zone(played, browser):
     models.Assignment.objects.create(
         kind="lorebook",
         key="harbour",
@@ -136,7 +136,7 @@ def test_scopes_show_the_object_and_zones_their_own_name(played, browser):
     assert ("zone", str(played.room.id)) in listed
 
 
-def test_a_memory_is_shown_with_whom_it_is_about(played, browser):
+def test_memory_is_shown_with_the_person_it_is_about(played, browser):
     models.Memory.objects.create(
         npc_ref=str(played.npc.id),
         text="Likes tea.",
@@ -150,7 +150,7 @@ def test_a_memory_is_shown_with_whom_it_is_about(played, browser):
     assert row[-1].startswith("19")
 
 
-def test_the_manifest_of_a_turn_is_read_line_by_line(played, browser):
+def test_manifest_of_a_turn_is_shown_line_by_line(played, browser):
     turn = models.Turn.objects.order_by("id").first()
     text = page(browser, f"evennia_ai/turn/{turn.pk}/change/")
     blocks = [html.unescape(b) for b in re.findall(r"<pre [^>]*>(.*?)</pre>", text, re.DOTALL)]
@@ -163,7 +163,7 @@ def test_the_manifest_of_a_turn_is_read_line_by_line(played, browser):
 
 
 @pytest.mark.long
-def test_what_others_wrote_is_no_markup_on_any_page(played, browser):
+def test_foreign_text_is_no_markup_on_any_admin_page(played, browser):
     played.anna.key = HOSTILE
     pages = [page(browser, f"evennia_ai/{name}/") for name in ("conversation", "record", "turn")]
     pages += [
@@ -188,13 +188,13 @@ def test_every_row_of_every_table_has_a_page(played, browser):
     assert shown > 15
 
 
-def test_who_is_gone_is_known_by_the_id(played, browser):
+def test_deleted_object_is_shown_by_its_id(played, browser):
     ref = str(played.npc.id)
     played.npc.delete()
     assert rows(page(browser, "evennia_ai/turn/"))[0][0] == f"#{ref} (gone)"
 
 
-def test_a_long_list_asks_no_more_than_a_short_one(played, browser, django_queries):
+def test_long_list_needs_no_more_queries_than_a_short_one(played, browser, django_queries):
     page(browser, "evennia_ai/record/")
     few = django_queries(lambda: page(browser, "evennia_ai/record/"))
     for _ in range(3):
@@ -203,19 +203,20 @@ def test_a_long_list_asks_no_more_than_a_short_one(played, browser, django_queri
     assert django_queries(lambda: page(browser, "evennia_ai/record/")) <= few
 
 
-def test_a_moment_is_told_in_the_time_of_the_server():
+def test_times_are_shown_in_the_time_zone_of_the_server():
     moment = datetime(2026, 11, 23, 12, 30, tzinfo=UTC)
     assert day_of(moment.timestamp()) == localtime(moment).strftime("%Y-%m-%d %H:%M:%S %Z")
     assert (day_of(None), day_of(1e300)) == ("-", "1e+300")
 
 
-def test_nothing_can_be_changed(played, browser):
+def test_admin_pages_change_nothing(played, browser):
     turn = models.Turn.objects.first()
     assert browser.post(f"/admin/evennia_ai/turn/{turn.pk}/change/", {}).status_code == 403
     assert browser.get("/admin/evennia_ai/turn/add/").status_code == 403
 
 
-# Tables whose rows no lock and no whisper is about; every other one is for superusers.
+# The tables whose rows contain nothing that locks or whispers protect. The others are for
+# superusers.
 FOR_STAFF = {
     *("card", "component", "conversation", "note", "preset"),
 }
@@ -229,7 +230,7 @@ def ours():
 
 @pytest.fixture
 def clerk(db):
-    """A browser of staff with these permissions for our tables, such as `view_record`."""
+    """Return the browser of staff with these permissions for our tables, such as `view_record`."""
     from django.contrib.auth.models import Permission
 
     def logged_in(*codenames):
@@ -244,7 +245,7 @@ def clerk(db):
 
 
 def ways_to(name):
-    """Every address of a table's pages: list, search, filter, row, its history, forms, JSON."""
+    """Return all addresses of a table: list, search, filter, row, history, forms and JSON."""
     table, pk = f"/admin/evennia_ai/{name}/", "1"
     first = ours_model(name).objects.first()
     pk = first.pk if first else pk
@@ -268,7 +269,7 @@ def content_type(name):
 
 
 @pytest.mark.long
-def test_staff_without_a_permission_sees_and_changes_nothing_of_ours(played, clerk):
+def test_staff_without_permissions_sees_and_changes_no_table(played, clerk):
     browser = clerk()
     for name in ours():
         for path in ways_to(name):
@@ -278,7 +279,7 @@ def test_staff_without_a_permission_sees_and_changes_nothing_of_ours(played, cle
             ), path
 
 
-def test_staff_sees_the_tables_it_has_the_permission_for_and_no_other(played, clerk):
+def test_staff_sees_only_tables_with_a_view_permission(played, clerk):
     browser = clerk("view_component", "view_conversation")
     assert browser.get("/admin/evennia_ai/component/").status_code == 200
     assert browser.get("/admin/evennia_ai/conversation/").status_code == 200
@@ -291,8 +292,7 @@ def test_staff_sees_the_tables_it_has_the_permission_for_and_no_other(played, cl
 
 
 @pytest.mark.long
-def test_what_locks_or_whispers_are_about_is_for_superusers_whatever_staff_may(played, clerk):
-    """A staff member with every permission there is for our tables."""
+def test_tables_with_locked_or_whispered_texts_are_for_superusers_only(played, clerk):
     every = [f"{may}_{name}" for name in ours() for may in ("view", "add", "change", "delete")]
     browser = clerk(*every)
     seen = {n for n in ours() if browser.get(f"/admin/evennia_ai/{n}/").status_code == 200}
@@ -304,7 +304,7 @@ def test_what_locks_or_whispers_are_about_is_for_superusers_whatever_staff_may(p
             assert b"between us" not in answer.content, path
 
 
-def test_nobody_changes_a_row_whatever_staff_may(played, clerk):
+def test_staff_with_all_permissions_changes_no_row(played, clerk):
     every = [f"{may}_{name}" for name in ours() for may in ("view", "add", "change", "delete")]
     browser = clerk(*every)
     before = {name: ours_model(name).objects.count() for name in ours()}

@@ -1,4 +1,4 @@
-"""What a player reads, and what the log has, when a command raises an error."""
+"""What a player reads, and what the log contains, after an error in a command."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +20,7 @@ def _raised_from(error: Exception, cause: Exception) -> Exception:
     return error
 
 
-# The error that a command raises, and whether the player reads that the database is away.
+# The error that a command raises, and whether the player reads that the database is unavailable.
 ERRORS: dict[str, tuple[Exception, bool]] = {
     "the database is away": (AWAY, True),
     "a connection was ended": (django.db.InterfaceError("the connection is closed"), True),
@@ -34,12 +34,12 @@ ERRORS: dict[str, tuple[Exception, bool]] = {
     "no message": (ZeroDivisionError(), False),
 }
 WHERE = ("at_pre_cmd", "parse", "func", "at_post_cmd")
-"""The methods of a command that Evennia calls one after the other."""
+"""The methods of a command, in the order in which Evennia calls them."""
 
 
 @pytest.fixture
 def log(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The lines of the log; Evennia's own function is back afterwards."""
+    """Return the lines of the log. Evennia's own functions are restored after the test."""
     from evennia.commands import cmdhandler
     from evennia.utils import logger
 
@@ -52,7 +52,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def types(stage: Any) -> Callable[[Exception, str], str]:
-    """Have a player type a command that raises an error in a method; what the player reads."""
+    """Let a player type a command that raises an error in a method. Return what they read."""
     from evennia.commands.cmdhandler import cmdhandler
     from evennia.commands.command import Command
 
@@ -85,7 +85,7 @@ def test_player_reads_one_sentence_and_log_has_traceback_when_command_fails(
 
 
 @pytest.mark.parametrize("where", WHERE)
-def test_the_log_has_nothing_of_the_line_that_was_typed(
+def test_log_contains_nothing_of_the_typed_line_when_command_fails(
     where: str, types: Callable[..., str], log: list[str]
 ) -> None:
     hide_errors()

@@ -1,4 +1,4 @@
-"""Contexts in real turns: what is off in one kind of prompt stands in the others."""
+"""Contexts in real turns: a component can be off in one kind of prompt and on in others."""
 
 from typing import Any
 
@@ -25,12 +25,12 @@ def tired(stage: Any) -> Any:
 
 
 def has_mood(stage: Any) -> list[bool]:
-    """Of each prompt that was sent, whether it has the component."""
+    """Return for each sent prompt whether it contains the component."""
     return [any(m.content == MOOD for m in one.messages) for one in stage.model.requests]
 
 
 def all_three(stage: Any) -> None:
-    """Somebody speaks aloud, somebody whispers, and time passes."""
+    """Cause a prompt of each context: a line in the room, a whisper, and a tick."""
     stage.says(stage.anna, "Oren, good evening.")
     stage.whispers(stage.anna, "Good evening.")
     stage.npc.ai.hear(tick_of(stage.npc, QUIET))
@@ -46,14 +46,16 @@ def all_three(stage: Any) -> None:
         ("autonomous", [True, True, False]),
     ],
 )
-def test_a_component_that_is_off_in_a_context_is_in_the_others(tired, context, shown) -> None:
+def test_component_off_in_one_context_is_in_the_prompts_of_the_others(
+    tired, context, shown
+) -> None:
     contexts.switch_off(context, {"mood"}, by=trusted("Mara"))
     all_three(tired)
     assert has_mood(tired) == shown
 
 
 @pytest.mark.req("S3-20")
-def test_what_is_switched_on_again_is_in_the_next_prompt(tired) -> None:
+def test_component_switched_on_again_is_in_the_next_prompt(tired) -> None:
     contexts.switch_off("conversation", {"mood"}, by=trusted("Mara"))
     tired.says(tired.anna, "Oren, one.")
     contexts.switch_off("conversation", (), by=trusted("Mara"))
@@ -62,7 +64,7 @@ def test_what_is_switched_on_again_is_in_the_next_prompt(tired) -> None:
 
 
 @pytest.mark.req("S3-20")
-def test_why_says_that_a_component_is_off_in_the_context_of_the_turn(tired) -> None:
+def test_why_says_that_a_component_is_off_in_the_turns_context(tired) -> None:
     contexts.switch_off("whisper", {"mood"}, by=trusted("Mara"))
     tired.whispers(tired.anna, "Good evening.")
     assert "left out: off in the context whisper" in "\n".join(tired.npc.ai.why("mood"))
@@ -70,7 +72,7 @@ def test_why_says_that_a_component_is_off_in_the_context_of_the_turn(tired) -> N
     assert "off in the context" not in "\n".join(tired.npc.ai.why("mood"))
 
 
-def test_a_preview_of_something_said_is_that_of_the_context_conversation(tired) -> None:
+def test_preview_of_a_line_uses_the_context_conversation(tired) -> None:
     contexts.switch_off("conversation", {"mood"}, by=trusted("Mara"))
     shown = tired.npc.ai.preview("Oren, good evening.", tired.anna)
     assert MOOD not in [message.content for message in shown.messages]
@@ -78,7 +80,7 @@ def test_a_preview_of_something_said_is_that_of_the_context_conversation(tired) 
     assert turns.last_turn(tired.npc.ai.ref).manifest.sha256 == shown.sha256
 
 
-def test_the_facts_of_a_request_can_be_off_in_a_context(tired) -> None:
+def test_facts_of_the_moment_can_be_off_in_a_context(tired) -> None:
     contexts.switch_off("autonomous", {"dynamic_context", "entity_context"}, by=trusted("Mara"))
     all_three(tired)
     sent = ["Place: Ferry Landing." in str(one.messages) for one in tired.model.requests]
@@ -86,7 +88,7 @@ def test_the_facts_of_a_request_can_be_off_in_a_context(tired) -> None:
 
 
 @pytest.mark.req("S3-20", "S2-30")
-def test_past_turns_have_what_was_off_in_their_context_then(tired) -> None:
+def test_recomposed_turn_leaves_out_what_was_off_in_its_context_then(tired) -> None:
     contexts.switch_off("whisper", {"mood"}, by=trusted("Mara"))
     all_three(tired)
     contexts.switch_off("whisper", (), by=trusted("Mara"))
@@ -103,7 +105,7 @@ def test_past_turns_have_what_was_off_in_their_context_then(tired) -> None:
     assert sorted(told) == ["autonomous"] * 2 + ["conversation"] * 2 + ["whisper"] * 2
 
 
-def test_a_warm_turn_in_a_context_asks_the_database_nothing(tired, no_queries) -> None:
+def test_warm_turn_with_contexts_makes_no_query(tired, no_queries) -> None:
     contexts.switch_off("conversation", {"mood"}, by=trusted("Mara"))
     tired.says(tired.anna, "Oren, one.")
     view = tired.npc.ai.view()

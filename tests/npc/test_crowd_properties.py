@@ -1,4 +1,4 @@
-"""A crowd: nobody's words are taken for another's, and none are answered twice."""
+"""Random crowds: no line is taken for another speaker's line, and none is answered twice."""
 
 import re
 from collections import Counter, deque
@@ -35,7 +35,7 @@ STEPS = st.one_of(
 
 @dataclass
 class Said:
-    """A line somebody said."""
+    """A line that a player said."""
 
     by: str
     named: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class Said:
 
 @dataclass
 class Model:
-    """Answers each request after a time of its own; what it was asked is kept."""
+    """A model that answers each request after a random time, and keeps the requests."""
 
     clock: Any
     delays: list[float]
@@ -64,11 +64,11 @@ class Model:
         return answer
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing, because the model holds no connection."""
 
 
 class Crowd:
-    """Three players and three NPCs, two of whom answer without being named."""
+    """Three players and three NPCs, two of which answer without being named."""
 
     def __init__(self, stage: Any) -> None:
         self.stage = stage
@@ -93,7 +93,7 @@ class Crowd:
             self.stage.passes(5)
 
     def forgets(self) -> None:
-        """All that this example left in memory, and where its players went."""
+        """Clear everything that an example left in memory, and put its players back."""
         for player in self.players.values():
             player.location = self.stage.room
         self.stage.passes(5)
@@ -127,7 +127,7 @@ class Crowd:
         player.move_to(self.elsewhere if here else self.stage.room)
         self.stage.passes()
 
-    # What must be true
+    # What must be true.
 
     def check(self) -> None:
         asked = Counter((speaker, number) for speaker, number, _ in self.model.requests)
@@ -164,7 +164,7 @@ class Crowd:
             assert shown.by == answered.by, "a whisper of another"
 
     def check_elsewhere(self, speaker: str, facts: str) -> None:
-        """What the NPC is told of other rooms was said aloud there, and it heard it."""
+        """Check that lines from other rooms were said aloud there and heard by the NPC."""
         for line in facts.partition(HEADING)[2].partition("\n\n")[0].splitlines():
             if found := LINE.search(line):
                 shown = self.said[int(found[1])]
@@ -208,10 +208,10 @@ def crowd(stage):
 @settings(
     max_examples=up_to(30),
     deadline=None,
-    phases=[Phase.explicit, Phase.generate],  # shrinking plays too many games
+    phases=[Phase.explicit, Phase.generate],  # shrinking would play too many games
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-def test_each_line_is_answered_once_or_not_for_a_reason(
+def test_each_line_of_a_crowd_is_answered_once_or_has_a_reason_for_silence(
     crowd, steps, delays, cooldown_seconds, calls
 ):
     from django.db import transaction
@@ -233,4 +233,4 @@ def test_each_line_is_answered_once_or_not_for_a_reason(
 
 
 class _UndoneError(Exception):
-    """Takes back what an example wrote."""
+    """Raised to roll back what an example wrote."""

@@ -1,4 +1,4 @@
-"""What was erased is nowhere in the running game either."""
+"""Erased words also disappear from the memory of the running game."""
 
 import pytest
 
@@ -13,25 +13,25 @@ SECRET = "the gold is under the mill"
 
 @pytest.fixture
 def erased(stage):
-    """A stage where a player whispered, and had it erased."""
+    """Return a stage on which a player whispered and then had the words erased."""
     stage.model_said = stage.talks_with("Under the mill, you say?", "Hello again.", "Aye.")
     stage.whispers(stage.anna, f"Oren, {SECRET}.")
     erase_private(str(stage.anna.id), by=trusted("Mira"))
     return stage
 
 
-def test_the_npc_is_told_nothing_of_it(erased):
+def test_next_prompt_contains_nothing_of_erased_words(erased):
     erased.whispers(erased.anna, "Oren, what did I tell you?")
 
     assert "mill" not in str(erased.model_said.requests[-1].messages)
 
 
-def test_the_last_prompt_cannot_be_looked_at(erased):
+def test_last_prompt_cannot_be_shown_after_its_words_were_erased(erased):
     with pytest.raises(ReplayError, match="erased on request"):
         erased.npc.ai.last_report()
 
 
-def test_the_next_prompt_can_be_looked_at_and_shows_nothing_of_it(erased):
+def test_next_prompt_can_be_shown_and_contains_nothing_of_erased_words(erased):
     erased.whispers(erased.anna, "Oren, hello?")
     report = erased.npc.ai.last_report()
 
@@ -39,14 +39,14 @@ def test_the_next_prompt_can_be_looked_at_and_shows_nothing_of_it(erased):
     assert report.shared_tokens is None
 
 
-def test_what_is_said_aloud_goes_on_as_before(erased):
+def test_conversation_of_the_room_goes_on_after_private_words_were_erased(erased):
     erased.says(erased.anna, "Oren, good evening.")
 
     assert erased.screen_of(erased.ben)[-1] == 'Oren says, "Hello again."'
     assert [verify(known) for known in conversations_of(erased.npc.ai.ref)] == [None, None]
 
 
-def test_a_reply_that_was_under_way_is_not_whispered(stage, logged):
+def test_running_whispered_reply_is_not_said_after_the_erasure(stage, logged):
     stage.talks_with("Under the mill, you say?", delay_seconds=5)
     stage.whispers(stage.anna, f"Oren, {SECRET}.")
     erase_private(str(stage.anna.id), by=trusted("Mira"))

@@ -1,4 +1,4 @@
-"""The collector of a running server: what is new is searched often, everything seldom."""
+"""The garbage collector of a running server: frequent small collections and rare full ones."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def found() -> Any:
-    """What a process found out that has a collector of its own."""
+    """Return what a process with a collector of its own printed."""
     command = [sys.executable, "-m", "tests.npc.garbage_apart"]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
@@ -26,27 +26,27 @@ def found() -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_what_was_there_at_the_beginning_is_frozen(found: Any) -> None:
+def test_objects_that_exist_at_the_start_are_frozen(found: Any) -> None:
     assert found["frozen at the beginning"] > 1000
     assert found["third threshold"] > 1000
 
 
-def test_what_became_garbage_since_is_found(found: Any) -> None:
+def test_new_garbage_is_collected(found: Any) -> None:
     assert found["new is gone"]
 
 
-def test_what_is_new_is_searched_when_it_is_much_and_never_again(found: Any) -> None:
+def test_many_new_objects_are_collected_once_and_then_frozen(found: Any) -> None:
     assert found["a few new ones are let be"]
     assert found["what is new is frozen"] >= NEW_OBJECTS
 
 
-def test_what_became_garbage_while_it_was_frozen_is_found_when_all_is_searched(found: Any) -> None:
+def test_frozen_garbage_is_found_by_a_full_collection(found: Any) -> None:
     assert not found["frozen is gone after a search of the new"]
     assert found["frozen is gone after a search of everything"]
     assert "a full garbage collection took" in found["logged"]
 
 
-def test_when_much_more_memory_is_in_use_everything_is_searched_in_a_quiet_moment(
+def test_full_collection_runs_in_a_quiet_moment_when_memory_has_grown(
     found: Any,
 ) -> None:
     assert found["much more while somebody answers is let be"]
@@ -54,14 +54,14 @@ def test_when_much_more_memory_is_in_use_everything_is_searched_in_a_quiet_momen
     assert found["and is the measure from then on"]
 
 
-def test_messages_that_are_meant_to_be_in_memory_are_no_reason_to_search(found: Any) -> None:
+def test_cached_messages_do_not_cause_a_full_collection(found: Any) -> None:
     assert found["messages that are held do not count"]
 
 
-def test_with_far_more_in_use_nobody_is_waited_for(found: Any) -> None:
+def test_full_collection_runs_at_once_when_memory_has_grown_too_much(found: Any) -> None:
     assert found["too much is searched at any moment"]
 
 
-def test_in_the_end_the_collector_is_as_it_was(found: Any) -> None:
+def test_collector_has_its_earlier_settings_after_the_end(found: Any) -> None:
     assert found["thresholds are as before"]
     assert found["frozen in the end"] == 0

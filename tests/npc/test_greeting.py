@@ -1,4 +1,4 @@
-"""Greetings: an NPC that has one speaks first in each conversation it is drawn into."""
+"""Greetings: an NPC with a greeting opens each of its conversations with it."""
 
 import json
 import time
@@ -43,7 +43,7 @@ def a_card(**fields):
 
 
 def greets(stage, index=0, **fields):
-    """Let the NPC play a card of these fields and open with this greeting of it."""
+    """Let the NPC play a card with these fields, and open with the greeting of this index."""
     save_card("oren", json.dumps(a_card(**fields)), by=trusted("builder"))
     cards.CARDS.assign("oren", of_npc(stage.npc.ai.ref), by=trusted("builder"))
     cards.set_greeting(stage.npc.ai.ref, index, by=trusted("builder"))
@@ -63,7 +63,7 @@ def conversation_of(stage, kind="room"):
 
 
 def heard_next(stage, text):
-    """The next event as it stands before its turn: committed, not answered."""
+    """Return the event of a line that is committed and not answered."""
     held = []
     stage.npc.ai.attention.consider = held.append
     stage.says(stage.anna, text)
@@ -76,7 +76,7 @@ def told(model, text, index=-1):
 
 
 def comes(stage, who):
-    """Somebody comes into the room, and what follows at once happens."""
+    """Let somebody come into the room, and run what follows at once."""
     show_arrival(stage.room, who, None)
     stage.passes()
 
@@ -86,7 +86,7 @@ def greetings_heard(stage) -> int:
 
 
 class TestWhoComes:
-    def test_a_person_who_comes_is_greeted_after_they_came(self, stage):
+    def test_newcomer_is_greeted_after_the_arrival(self, stage):
         greets(stage)
         model = stage.talks_with()
         comes(stage, stage.anna)
@@ -95,7 +95,7 @@ class TestWhoComes:
         assert stage.records() == [("event", "", "Anna comes in."), ("assistant", "", FIRST)]
         assert not model.requests
 
-    def test_who_walks_through_again_and_again_is_greeted_once(self, stage):
+    def test_person_who_comes_several_times_is_greeted_once(self, stage):
         greets(stage)
         for _ in range(3):
             comes(stage, stage.anna)
@@ -103,7 +103,7 @@ class TestWhoComes:
 
         assert greetings_heard(stage) == 1
 
-    def test_who_was_there_has_heard_it_too(self, stage):
+    def test_person_who_heard_a_greeting_is_not_greeted_on_return(self, stage):
         greets(stage)
         comes(stage, stage.anna)
         stage.passes(100.0)
@@ -111,7 +111,7 @@ class TestWhoComes:
 
         assert greetings_heard(stage) == 1
 
-    def test_somebody_new_is_greeted_as_well(self, stage):
+    def test_another_newcomer_is_greeted_after_the_pause(self, stage):
         greets(stage)
         comes(stage, stage.anna)
         stage.passes(100.0)
@@ -119,14 +119,14 @@ class TestWhoComes:
 
         assert greetings_heard(stage) == 2
 
-    def test_of_a_crowd_that_comes_one_by_one_the_first_is_greeted(self, stage):
+    def test_only_the_first_newcomer_of_a_crowd_is_greeted_at_once(self, stage):
         greets(stage)
         for number in range(20):
             comes(stage, stage.make(f"Guest {number}", PERSON, stage.room))
 
         assert greetings_heard(stage) == 1
 
-    def test_the_others_of_a_crowd_are_greeted_together_when_the_pause_is_over(self, stage):
+    def test_other_newcomers_of_a_crowd_are_greeted_together_after_the_pause(self, stage):
         greets(stage)
         comes(stage, stage.anna)
         carl = stage.make("Carl", PERSON, stage.room)
@@ -142,7 +142,7 @@ class TestWhoComes:
         comes(stage, carl)
         assert greetings_heard(stage) == 2
 
-    def test_who_waits_for_it_and_leaves_is_not_greeted(self, stage):
+    def test_newcomer_who_left_during_the_pause_is_not_greeted(self, stage):
         greets(stage)
         comes(stage, stage.anna)
         carl = stage.make("Carl", PERSON, stage.room)
@@ -154,7 +154,7 @@ class TestWhoComes:
         assert greetings_heard(stage) == 1
         assert stage.records() == before
 
-    def test_who_waits_for_it_and_is_answered_meanwhile_is_not_greeted(self, stage):
+    def test_newcomer_who_was_answered_during_the_pause_is_not_greeted(self, stage):
         greets(stage)
         stage.talks_with("Aye.")
         comes(stage, stage.anna)
@@ -175,7 +175,9 @@ class TestWhoComes:
             lambda stage: stage.npc.delete(),
         ],
     )
-    def test_not_by_one_that_may_not_speak_when_the_pause_is_over(self, stage, stops):
+    def test_newcomers_are_not_greeted_by_an_npc_that_may_not_speak_after_the_pause(
+        self, stage, stops
+    ):
         greets(stage)
         comes(stage, stage.anna)
         comes(stage, stage.make("Carl", PERSON, stage.room))
@@ -184,7 +186,7 @@ class TestWhoComes:
 
         assert greetings_heard(stage) == 1
 
-    def test_not_while_an_answer_is_under_way(self, stage):
+    def test_greeting_after_the_pause_waits_for_a_running_answer(self, stage):
         greets(stage)
         stage.talks_with("Aye.", delay_seconds=60)
         comes(stage, stage.anna)
@@ -198,7 +200,7 @@ class TestWhoComes:
         said = [body for role, _, body in stage.records() if role == "assistant"]
         assert said == [FIRST, "Aye.", FIRST]
 
-    def test_who_came_before_a_reload_is_greeted_after_it(self, stage):
+    def test_newcomer_before_a_reload_is_greeted_after_it(self, stage):
         greets(stage)
         comes(stage, stage.anna)
         carl = stage.make("Carl", PERSON, stage.room)
@@ -215,7 +217,7 @@ class TestWhoComes:
         stage.passes(100.0)
         assert greetings_heard(stage) == 2
 
-    def test_who_said_something_before_a_reload_is_not_greeted_after_it(self, stage):
+    def test_newcomer_who_spoke_before_a_reload_is_not_greeted_after_it(self, stage):
         greets(stage)
         stage.talks_with("Aye.")
         comes(stage, stage.anna)
@@ -229,7 +231,7 @@ class TestWhoComes:
 
         assert greetings_heard(stage) == 1
 
-    def test_two_npcs_greet_each_for_itself(self, stage):
+    def test_two_npcs_greet_newcomers_independently(self, stage):
         greets(stage)
         berta = stage.make("Berta", NPC, stage.room)
         cards.CARDS.assign("oren", of_npc(berta.ai.ref), by=trusted("builder"))
@@ -242,7 +244,7 @@ class TestWhoComes:
         hers = HELLO.replace("Oren", "Berta")
         assert (heard.count(HELLO), heard.count(hers)) == (2, 2)
 
-    def test_it_is_remembered_in_spite_of_a_reload(self, stage):
+    def test_greeting_is_not_repeated_after_a_reload(self, stage):
         greets(stage)
         comes(stage, stage.anna)
         forget_everything()
@@ -251,7 +253,7 @@ class TestWhoComes:
 
         assert greetings_heard(stage) == 1
 
-    def test_after_a_reset_who_comes_and_who_speaks_hears_it_again(self, stage):
+    def test_greeting_is_said_again_after_a_reset_of_the_conversation(self, stage):
         greets(stage)
         stage.talks_with("Aye.")
         comes(stage, stage.anna)
@@ -264,7 +266,7 @@ class TestWhoComes:
         stage.says(stage.anna, "Oren?")
         assert greetings_heard(stage) == 3
 
-    def test_who_was_greeted_is_answered_without_another_greeting(self, stage):
+    def test_greeted_newcomer_is_answered_without_another_greeting(self, stage):
         greets(stage)
         stage.talks_with("Aye.")
         comes(stage, stage.anna)
@@ -273,20 +275,20 @@ class TestWhoComes:
         assert greetings_heard(stage) == 1
         assert stage.records()[-2] == ("assistant", "", "Aye.")
 
-    def test_an_npc_that_comes_is_not_greeted(self, stage):
+    def test_arriving_npc_is_not_greeted(self, stage):
         greets(stage)
         comes(stage, stage.make("Berta", NPC, stage.room))
 
         assert greetings_heard(stage) == 0
 
-    def test_not_by_one_that_is_switched_off(self, stage):
+    def test_newcomer_is_not_greeted_by_a_switched_off_npc(self, stage):
         greets(stage)
         stage.npc.ai.disable()
         comes(stage, stage.anna)
 
         assert greetings_heard(stage) == 0
 
-    def test_not_where_no_greeting_was_chosen(self, stage):
+    def test_newcomer_is_not_greeted_when_no_greeting_is_chosen(self, stage):
         greets(stage)
         cards.set_greeting(stage.npc.ai.ref, None, by=trusted("builder"))
         comes(stage, stage.anna)
@@ -296,7 +298,7 @@ class TestWhoComes:
 
 class TestOpening:
     @pytest.mark.parametrize("index", [0, 1, 2])
-    def test_a_room_is_opened_with_the_chosen_greeting(self, stage, index):
+    def test_conversation_with_a_room_opens_with_the_chosen_greeting(self, stage, index):
         greets(stage, index)
         stage.talks_with("Aye.")
         stage.says(stage.anna, "Oren?")
@@ -307,7 +309,7 @@ class TestOpening:
             'Oren says, "Aye."',
         ]
 
-    def test_it_stands_in_the_history_before_what_it_answers(self, stage):
+    def test_greeting_precedes_the_answered_line_in_the_history(self, stage):
         greets(stage)
         model = stage.talks_with("Aye.")
         stage.says(stage.anna, "Oren?")
@@ -319,14 +321,14 @@ class TestOpening:
         sent = [(m.role, m.content) for m in model.requests[0].messages]
         assert sent.index(("assistant", FIRST)) < sent.index(("user", "Anna: Oren?"))
 
-    def test_a_conversation_is_opened_once(self, stage):
+    def test_conversation_is_opened_with_a_greeting_once(self, stage):
         greets(stage)
         stage.talks_with("Aye.", "Aye.")
         stage.says(stage.anna, "Oren?")
         stage.says(stage.ben, "Oren?")
         assert stage.screen_of(stage.ben).count(HELLO) == 1
 
-    def test_it_is_opened_once_in_spite_of_a_reload(self, stage):
+    def test_conversation_is_not_opened_again_after_a_reload(self, stage):
         greets(stage)
         stage.talks_with("Aye.", "Aye.")
         stage.says(stage.anna, "Oren?")
@@ -335,7 +337,7 @@ class TestOpening:
         stage.says(stage.anna, "Oren?")
         assert stage.screen_of(stage.ben).count(HELLO) == 1
 
-    def test_what_the_npc_overheard_before_does_not_keep_it_from_greeting(self, stage):
+    def test_greeting_is_said_although_the_npc_overheard_earlier_lines(self, stage):
         greets(stage)
         stage.talks_with("Aye.")
         stage.says(stage.anna, "Ben, fog again.")
@@ -344,7 +346,7 @@ class TestOpening:
         assert stage.screen_of(stage.ben)[-2] == HELLO
         assert [body for _, _, body in stage.records()][:3] == ["Ben, fog again.", FIRST, "Oren?"]
 
-    def test_a_conversation_that_has_gone_on_without_it_is_not_opened_later(self, stage):
+    def test_running_conversation_is_not_opened_with_a_greeting_chosen_later(self, stage):
         greets(stage, None)
         stage.talks_with("Aye.", "Aye.")
         stage.says(stage.anna, "Oren?")
@@ -352,7 +354,7 @@ class TestOpening:
         stage.says(stage.anna, "Oren?")
         assert FIRST not in [body for _, _, body in stage.records()]
 
-    def test_an_npc_without_one_answers_as_ever(self, stage):
+    def test_npc_without_a_greeting_just_answers(self, stage):
         greets(stage, None)
         stage.talks_with("Aye.")
         stage.says(stage.anna, "Oren?")
@@ -362,15 +364,13 @@ class TestOpening:
             ("run_end", "", "answered"),
         ]
 
-    def test_an_npc_that_is_switched_off_greets_nobody(self, stage):
+    def test_switched_off_npc_says_no_greeting(self, stage):
         greets(stage)
         stage.npc.ai.disable()
         stage.says(stage.anna, "Oren?")
         assert stage.records() == [("user", "Anna", "Oren?")]
 
-    def test_who_is_greeted_by_an_npc_with_a_dead_model_hears_the_fallback_line_next(
-        self, stage, logged
-    ):
+    def test_greeting_is_followed_by_the_fallback_line_when_the_model_is_dead(self, stage, logged):
         greets(stage)
         stage.talks_with(ModelUnavailable("scripted", "no connection"))
         stage.says(stage.anna, "Oren?")
@@ -378,7 +378,7 @@ class TestOpening:
         assert hello == HELLO
         assert "lost in thought" in fallback
 
-    def test_an_npc_that_is_busy_elsewhere_greets_at_once(self, stage):
+    def test_greeting_is_said_at_once_while_another_answer_runs(self, stage):
         greets(stage)
         stage.talks_with("Aye.", "Aye.", delay_seconds=30)
         stage.says(stage.anna, "Oren?")
@@ -388,7 +388,7 @@ class TestOpening:
         stage.passes(30)
         assert sum(FIRST in line for line in stage.screen_of(stage.ben)) == 2
 
-    def test_a_turn_that_starts_at_once_greets_before_it_answers(self, stage):
+    def test_turn_that_starts_at_once_says_the_greeting_before_the_answer(self, stage):
         greets(stage)
         stage.talks_with("Aye.")
         turn = Turn(stage.npc.ai, heard_next(stage, "Oren?"), current.runtime)
@@ -396,7 +396,7 @@ class TestOpening:
         turn.greet()
         assert stage.screen_of(stage.ben)[1:] == [HELLO, 'Oren says, "Aye."']
 
-    def test_an_npc_that_has_too_much_to_answer_greets_all_the_same(self, stage):
+    def test_greeting_is_said_when_the_queue_of_answers_is_full(self, stage):
         greets(stage)
         stage.talks_with(*["Aye."] * 3, delay_seconds=30, queue_limit=1)
         stage.says(stage.anna, "Oren?")
@@ -404,7 +404,7 @@ class TestOpening:
         stage.whispers(stage.ben, "psst")
         assert stage.screen_of(stage.ben)[-1] == 'Oren whispers to you, "Mind the wet planks."'
 
-    def test_an_npc_that_has_gone_meanwhile_says_no_greeting(self, stage):
+    def test_greeting_is_not_said_when_the_npc_has_left_meanwhile(self, stage):
         greets(stage)
         stage.anna.at_say("Oren?", msg_self=True)
         stage.npc.location = None
@@ -413,7 +413,7 @@ class TestOpening:
 
 
 class TestPrivately:
-    def test_a_private_conversation_is_opened_with_a_whisper(self, stage):
+    def test_private_conversation_opens_with_a_whispered_greeting(self, stage):
         greets(stage, 1)
         stage.talks_with("The bell.")
         stage.whispers(stage.anna, "what lies under the quay?")
@@ -423,7 +423,7 @@ class TestPrivately:
         ]
         assert stage.records("private")[0] == ("assistant", "", "Back so soon?")
 
-    def test_nobody_else_hears_or_remembers_it(self, stage):
+    def test_whispered_greeting_is_heard_and_recorded_only_in_private(self, stage):
         greets(stage, 1)
         model = stage.talks_with("The bell.", "Fog.")
         stage.whispers(stage.anna, "what lies under the quay?")
@@ -432,7 +432,7 @@ class TestPrivately:
         assert not any("Back so soon" in line for line in stage.screen_of(stage.ben))
         assert not told(model, "Back so soon")
 
-    def test_every_partner_is_greeted(self, stage):
+    def test_every_partner_of_a_private_conversation_is_greeted(self, stage):
         greets(stage)
         stage.talks_with("Aye.", "Aye.")
         stage.whispers(stage.anna, "psst")
@@ -440,14 +440,14 @@ class TestPrivately:
         assert sum(FIRST in line for line in stage.screen_of(stage.anna)) == 1
         assert sum(FIRST in line for line in stage.screen_of(stage.ben)) == 1
 
-    def test_a_greeting_for_groups_gives_way_to_the_first_message(self, stage):
+    def test_first_message_replaces_a_group_greeting_in_private(self, stage):
         greets(stage, 2)
         stage.talks_with("Aye.")
         stage.whispers(stage.anna, "psst")
         assert stage.screen_of(stage.anna)[1] == 'Oren whispers to you, "Mind the wet planks."'
         assert windows(conversation_of(stage, "private").id).greeting == 0
 
-    def test_the_builder_is_told_that_it_does(self, stage, logged):
+    def test_status_says_that_a_group_greeting_is_replaced_in_private(self, stage, logged):
         greets(stage, 2)
         (problem,) = stage.npc.ai.status().problems
         assert problem == (
@@ -455,7 +455,9 @@ class TestPrivately:
         )
         assert any(problem in line for line in logged)
 
-    def test_nobody_is_greeted_where_the_first_message_is_empty_too(self, stage, logged):
+    def test_private_conversation_has_no_greeting_when_the_first_message_is_empty(
+        self, stage, logged
+    ):
         greets(stage, 2, first_mes="")
         stage.talks_with("Aye.")
         stage.whispers(stage.anna, "psst")
@@ -465,7 +467,7 @@ class TestPrivately:
 
 
 class TestWords:
-    def test_macros_are_expanded_as_in_a_card(self, stage):
+    def test_macros_in_a_greeting_are_expanded(self, stage):
         greets(
             stage, first_mes="{{char}} nods to {{user}}.{{// not said}}{{setvar::x::1}} {{summary}}"
         )
@@ -476,7 +478,7 @@ class TestWords:
         assert stage.records()[0][2] == "Oren nods to the lodger. {{summary}}"
         assert stage.records("private")[0][2] == "Oren nods to Anna. {{summary}}"
 
-    def test_a_greeting_tells_the_time_at_which_it_was_said(self, stage, monkeypatch):
+    def test_greeting_keeps_the_time_at_which_it_was_said(self, stage, monkeypatch):
         greets(stage, first_mes="It is {{isotime}} {{datetimeformat Z}}.")
         stage.talks_with("Aye.", "Aye.")
         for hour in (7, 8):
@@ -485,7 +487,7 @@ class TestWords:
             stage.says(stage.anna, "Oren?")
         assert stage.records()[0][2] == "It is 07:30 +00:00."
 
-    def test_the_dice_are_the_conversation_s(self, stage):
+    def test_dice_in_a_greeting_depend_on_the_conversation(self, stage):
         greets(stage, first_mes="{{roll:1000000}}")
         stage.talks_with("Aye.", "Aye.", "Aye.")
         seen = stage.npc.ai.preview("Oren?", stage.anna).history[0].content
@@ -494,14 +496,14 @@ class TestWords:
         assert stage.records()[0][2] == seen
         assert stage.records("private")[0][2] != seen
 
-    def test_a_player_s_name_opens_no_macro(self, stage):
+    def test_name_of_a_player_is_no_macro_in_a_greeting(self, stage):
         greets(stage, first_mes="Well met, {{user}}.")
         stage.talks_with("Aye.")
         stage.anna.key = "{{char}} |rRed"
         stage.whispers(stage.anna, "psst")
         assert stage.records("private")[0][2] == "Well met, char Red."
 
-    def test_nothing_in_it_is_live_on_a_screen(self, stage):
+    def test_markup_in_a_greeting_is_shown_as_text(self, stage):
         greets(stage, first_mes="|rRed|n |lcquit|ltdoor|le $pick(a) {npc}")
         stage.talks_with("Aye.")
         stage.says(stage.anna, "Oren?")
@@ -510,7 +512,7 @@ class TestWords:
         assert "$pick(a) {npc}" in line
         assert not any("\x1b]" in shown for shown in stage.ben.screen.telnet(MXP=True))
 
-    def test_it_is_as_long_as_a_reply_at_most(self, stage):
+    def test_greeting_is_cut_to_the_length_of_a_reply(self, stage):
         greets(stage, first_mes="The ferry is old. " * 200)
         stage.talks_with("The ferry is old. " * 200)
         stage.says(stage.anna, "Oren?")
@@ -518,13 +520,13 @@ class TestWords:
         assert greeting == reply
         assert len(greeting) <= 600
 
-    def test_its_own_label_and_hidden_reasoning_are_not_said(self, stage):
+    def test_greeting_is_said_without_label_and_reasoning(self, stage):
         greets(stage, first_mes="<think>hm</think>\nOren: Aye, aboard.\nAnna: Thank you.")
         stage.talks_with("Aye.")
         stage.says(stage.anna, "Oren?")
         assert stage.records()[0][2] == "Aye, aboard."
 
-    def test_one_that_is_an_action_is_a_pose(self, stage):
+    def test_greeting_that_is_an_action_is_shown_as_a_pose(self, stage):
         greets(stage, first_mes="*coils a rope*")
         stage.talks_with("Aye.")
         stage.says(stage.anna, "Oren?")
@@ -541,9 +543,7 @@ class TestWhatCannotBeSaid:
             (0, {"first_mes": "<think>hm"}, "greeting 0 says nothing"),
         ],
     )
-    def test_there_is_no_greeting_and_the_builder_knows_why(
-        self, stage, logged, index, fields, why
-    ):
+    def test_status_says_why_an_npc_has_no_greeting(self, stage, logged, index, fields, why):
         greets(stage, index, **fields)
         stage.talks_with("Aye.", "Aye.")
         stage.says(stage.anna, "Oren?")
@@ -554,7 +554,7 @@ class TestWhatCannotBeSaid:
         mend = "change that with card/greeting Oren = <number>, or off"
         assert problem == f"card 'oren': {why}, so nobody is greeted; {mend}"
 
-    def test_a_card_that_lost_the_greeting_greets_nobody_any_more(self, stage, logged):
+    def test_npc_greets_nobody_after_the_card_lost_the_greeting(self, stage, logged):
         greets(stage, 2)
         stage.talks_with("Aye.")
         assert "Room for all" in str(stage.npc.ai.preview("Oren?", stage.anna).messages)
@@ -562,7 +562,7 @@ class TestWhatCannotBeSaid:
         stage.says(stage.anna, "Oren?")
         assert stage.screen_of(stage.ben)[1:] == ['Oren says, "Aye."']
 
-    def test_a_card_that_cannot_be_read_greets_nobody(self, stage, logged):
+    def test_npc_greets_nobody_when_its_card_cannot_be_read(self, stage, logged):
         greets(stage, 0, name=7)
         stage.talks_with("Aye.")
         stage.says(stage.anna, "Oren?")
@@ -572,7 +572,7 @@ class TestWhatCannotBeSaid:
 
 
 class TestCommits:
-    def test_one_that_cannot_be_committed_is_not_said(self, stage, logged, monkeypatch):
+    def test_greeting_that_cannot_be_committed_is_not_said(self, stage, logged, monkeypatch):
         greets(stage)
         model = stage.talks_with("Aye.")
         append = conversations.append_records
@@ -593,7 +593,7 @@ class TestCommits:
         assert stage.screen_of(stage.ben)[1:] == [HELLO, 'Oren says, "Aye."']
         assert [body for _, _, body in stage.records()][:2] == [FIRST, "Oren?"]
 
-    def test_it_is_committed_once_where_another_writer_was_first(self, stage, monkeypatch):
+    def test_greeting_is_committed_once_when_another_process_wrote_first(self, stage, monkeypatch):
         greets(stage)
         stage.talks_with("Aye.")
         append, tried = conversations.append_records, []
@@ -609,7 +609,9 @@ class TestCommits:
         assert [body for _, _, body in stage.records()][:3] == [FIRST, "Oren?", "Aye."]
         assert stage.screen_of(stage.ben).count(HELLO) == 1
 
-    def test_it_is_not_said_again_when_the_turn_is_tried_again(self, stage, logged, monkeypatch):
+    def test_greeting_is_not_repeated_when_the_turn_is_tried_again(
+        self, stage, logged, monkeypatch
+    ):
         def refuse(*args, **kwargs):
             raise StoreError("the disk is full")
 
@@ -621,7 +623,7 @@ class TestCommits:
         stage.passes(5)
         assert stage.screen_of(stage.ben)[1:] == [HELLO, 'Oren says, "Aye."']
 
-    def test_a_turn_with_one_is_told_again_from_its_records(self, stage):
+    def test_report_of_a_turn_with_a_greeting_is_the_same_after_a_reload(self, stage):
         greets(stage)
         stage.talks_with("Aye.")
         stage.says(stage.anna, "Oren?")
@@ -630,7 +632,7 @@ class TestCommits:
         forget_everything()
         assert AIHandler(stage.npc, current).last_report() == before
 
-    def test_the_turn_after_it_asks_the_database_nothing_when_warm(self, stage, no_queries):
+    def test_warm_turn_after_a_greeting_makes_no_query(self, stage, no_queries):
         greets(stage, 1)
         gated_lore(1)
         stage.talks_with(*["Aye."] * 3)
@@ -643,18 +645,18 @@ class TestCommits:
 
 
 class TestPreview:
-    def test_it_shows_the_greeting_as_the_first_message_of_the_history(self, stage):
+    def test_preview_shows_the_greeting_as_the_first_message_of_the_history(self, stage):
         greets(stage)
         seen = stage.npc.ai.preview("Oren?", stage.anna)
         assert [m.content for m in seen.messages if m.block == "history"] == [FIRST]
 
-    def test_it_writes_nothing(self, stage):
+    def test_preview_with_a_greeting_writes_nothing(self, stage):
         greets(stage)
         stage.npc.ai.preview("Oren?", stage.anna)
         assert conversations.conversations_of(stage.npc.ai.ref) == ()
 
     @pytest.mark.parametrize("before", [[], ["Ben, fog again."], ["Oren, hello?"]])
-    def test_it_is_the_prompt_of_the_turn_that_follows_it(self, stage, before):
+    def test_preview_with_a_greeting_equals_the_prompt_of_the_next_turn(self, stage, before):
         greets(stage, 1)
         gated_lore(1)
         stage.talks_with("Aye.", "Aye.")
@@ -668,7 +670,7 @@ class TestPreview:
 
 class TestLore:
     @pytest.mark.parametrize(("gate", "is_there"), [(1, True), (0, False)])
-    def test_it_knows_the_greeting_of_the_conversation(self, stage, gate, is_there):
+    def test_lore_condition_tests_the_greeting_of_the_conversation(self, stage, gate, is_there):
         greets(stage, 1)
         gated_lore(gate)
         model = stage.talks_with("Aye.", "Aye.")
@@ -676,7 +678,7 @@ class TestLore:
         stage.says(stage.anna, "Oren?")
         assert [told(model, "laid in spring", turn) for turn in (0, 1)] == [is_there, is_there]
 
-    def test_it_knows_it_after_a_reload_and_after_the_builder_chose_another(self, stage):
+    def test_lore_condition_tests_the_said_greeting_after_a_reload_and_a_new_choice(self, stage):
         greets(stage, 1)
         gated_lore(1)
         model = stage.talks_with("Aye.", "Aye.")
@@ -687,7 +689,7 @@ class TestLore:
         stage.says(stage.anna, "Oren?")
         assert told(model, "laid in spring")
 
-    def test_each_conversation_has_its_own(self, stage):
+    def test_lore_condition_tests_the_greeting_of_each_conversation(self, stage):
         greets(stage, 1)
         gated_lore(1)
         model = stage.talks_with("Aye.", "Aye.")
@@ -696,7 +698,7 @@ class TestLore:
         stage.whispers(stage.anna, "psst")
         assert [told(model, "laid in spring", turn) for turn in (0, 1)] == [True, False]
 
-    def test_without_a_greeting_the_conversation_counts_as_begun_with_the_first(self, stage):
+    def test_lore_condition_assumes_greeting_0_when_none_was_said(self, stage):
         greets(stage, None)
         gated_lore(0)
         model = stage.talks_with("Aye.")

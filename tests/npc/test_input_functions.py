@@ -1,4 +1,4 @@
-"""A frame without an input function is one short line in the log."""
+"""A frame of a client without an input function causes only one short line in the log."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -8,7 +8,7 @@ from django.conf import settings
 
 
 class Client:
-    """A session that keeps what it is told."""
+    """A session that keeps the messages it gets."""
 
     address = "127.0.0.1"
 
@@ -46,7 +46,7 @@ def test_log_names_a_few_unknown_frames_of_one_connection(logged: list[str]) -> 
     assert (len(logged), client.told) == (5, [])
 
 
-def test_evennia_uses_it_unless_the_game_has_one_of_its_own(db: None) -> None:
+def test_evennia_uses_our_default_function_unless_the_game_has_its_own(db: None) -> None:
     from evennia.server.sessionhandler import _INPUT_FUNCS
 
     from evennia_ai.npc.input_functions import default

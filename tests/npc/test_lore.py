@@ -1,4 +1,4 @@
-"""Lore in the game: whose books count, what its conditions know, what a conversation remembers."""
+"""Lore in the game: which books apply, which facts conditions know, and the state of timers."""
 
 import json
 from dataclasses import replace
@@ -39,7 +39,7 @@ def sticky_ferry(scope=GAME):
 
 
 def tells(model, text, index=-1):
-    """Whether a request had this text."""
+    """Return whether a request contained this text."""
     return any(text in message.content for message in model.requests[index].messages)
 
 
@@ -52,7 +52,7 @@ def private_of(stage):
 
 
 def heard_next(stage, text, speaker=None):
-    """The next event as it stands before its turn: committed, not answered."""
+    """Return the event of a line that is committed and not answered."""
     held = []
     stage.npc.ai.attention.consider = held.append
     stage.says(speaker or stage.anna, text)
@@ -66,7 +66,7 @@ def inputs_now(stage, text="Oren, well?", speaker=None):
 
 
 class TestWhoseBooksCount:
-    def test_a_faction_s_book_counts_for_its_members_alone(self, stage):
+    def test_book_of_a_faction_applies_only_to_its_members(self, stage):
         a_book("guild", an_entry("oath", "Row or drown."), scope=Scope(kind="faction", ref="oars"))
         assert inputs_now(stage).books == ()
         stage.npc.tags.add("Oars", category="faction")
@@ -74,7 +74,7 @@ class TestWhoseBooksCount:
         stage.npc.tags.remove("Oars", category="faction")
         assert inputs_now(stage).books == ()
 
-    def test_a_player_s_book_counts_in_turns_that_answer_that_player(self, stage):
+    def test_book_of_a_player_applies_in_turns_that_answer_the_player(self, stage):
         anna = Scope(kind="player", ref=str(stage.anna.id))
         a_book("anna", an_entry("bell", "Anna once stole the bell."), scope=anna)
         model = stage.talks_with("Aye.", "Aye.")
@@ -85,13 +85,13 @@ class TestWhoseBooksCount:
         manifest = turns.last_turn(stage.npc.ai.ref).manifest
         assert manifest.revisions["book:anna"] == "1"
 
-    def test_a_preview_knows_the_player_s_book(self, stage):
+    def test_preview_uses_the_book_of_the_player(self, stage):
         anna = Scope(kind="player", ref=str(stage.anna.id))
         a_book("anna", an_entry("bell", "Anna once stole the bell."), scope=anna)
         seen = stage.npc.ai.preview("Oren, the bell?", stage.anna)
         assert "stole the bell" in str(seen.messages)
 
-    def test_a_book_of_the_game_and_of_the_player_counts_once(self, stage):
+    def test_book_attached_to_game_and_player_applies_once(self, stage):
         a_book("harbour", an_entry("bell", BELL))
         LOREBOOKS.assign(
             "harbour", Scope(kind="player", ref=str(stage.anna.id)), by=trusted("builder")
@@ -99,7 +99,7 @@ class TestWhoseBooksCount:
         (book,) = inputs_now(stage).books
         assert book.attach == "player"
 
-    def test_the_card_s_own_book_stays_beside_a_player_s_of_its_name(self, stage):
+    def test_book_in_a_card_and_book_of_a_player_with_the_same_name_both_apply(self, stage):
         card = {
             "spec": "chara_card_v3",
             "spec_version": "3.0",
@@ -112,7 +112,7 @@ class TestWhoseBooksCount:
         assert [book.attach for book in books] == ["player", "character"]
         assert [book.label for book in books] == ["Oren", "Oren (card)"]
 
-    def test_a_player_s_book_that_cannot_be_read_is_left_out_and_told_once(self, stage, caplog):
+    def test_unreadable_book_of_a_player_is_left_out_and_logged_once(self, stage, caplog):
         save_book("anna", '{"entries": 7}', by=trusted("builder"))
         LOREBOOKS.assign(
             "anna", Scope(kind="player", ref=str(stage.anna.id)), by=trusted("builder")
@@ -124,7 +124,7 @@ class TestWhoseBooksCount:
         told = [line for line in caplog.messages if "lorebook 'anna' is left out" in line]
         assert len(told) == 1
 
-    def test_a_player_s_changed_book_is_in_the_next_turn(self, stage):
+    def test_changed_book_of_a_player_is_in_the_next_turn(self, stage):
         anna = Scope(kind="player", ref=str(stage.anna.id))
         a_book("anna", an_entry("bell", "Anna stole the bell."), scope=anna)
         model = stage.talks_with("Aye.", "Aye.")
@@ -133,7 +133,7 @@ class TestWhoseBooksCount:
         stage.says(stage.anna, "Oren, the bell?")
         assert tells(model, "paid for the bell")
 
-    def test_a_warm_turn_with_a_player_s_book_asks_the_database_nothing(self, stage, no_queries):
+    def test_warm_turn_with_the_book_of_a_player_makes_no_query(self, stage, no_queries):
         stage.npc.tags.add("oars", category="faction")
         a_book("anna", an_entry("bell", BELL), scope=Scope(kind="player", ref=str(stage.anna.id)))
         sticky_ferry()
@@ -145,7 +145,7 @@ class TestWhoseBooksCount:
             inputs = inputs_for(stage.npc, heard)
         assert {book.label for book in inputs.books} == {"anna", "harbour"}
 
-    def test_a_book_of_several_rooms_is_parsed_once(self, stage):
+    def test_book_of_several_rooms_is_parsed_once(self, stage):
         cellar = stage.make("Cellar", "evennia.objects.objects.DefaultRoom", place=None)
         a_book("nets", an_entry("nets", "Torn."), scope=Scope(kind="room", ref=str(stage.room.id)))
         LOREBOOKS.assign("nets", Scope(kind="room", ref=str(cellar.id)), by=trusted("builder"))
@@ -154,7 +154,7 @@ class TestWhoseBooksCount:
         (there,) = stage.npc.ai.view().books
         assert there is here
 
-    def test_a_lock_on_a_book_parses_nothing_anew(self, stage):
+    def test_new_lock_on_a_book_does_not_parse_the_book_again(self, stage):
         from evennia_ai.store.authored.lorebooks import set_book_locks
 
         sticky_ferry()
@@ -164,7 +164,7 @@ class TestWhoseBooksCount:
 
 
 class TestWhatConditionsKnow:
-    def test_the_facts_of_the_npc_the_place_and_the_moment_are_given(self, stage):
+    def test_conditions_get_facts_of_the_npc_the_place_and_the_moment(self, stage):
         stage.npc.tags.add("ferryman")
         stage.room.tags.add("harbour", category="zone")
         facts = inputs_now(stage).facts
@@ -174,16 +174,16 @@ class TestWhatConditionsKnow:
         assert (facts["event.kind"], facts["speaker.name"]) == ("say", "Anna")
         assert "time.hour" in facts
 
-    def test_a_new_tag_is_known_in_the_next_turn(self, stage):
+    def test_conditions_know_a_new_tag_in_the_next_turn(self, stage):
         assert inputs_now(stage).facts["npc.tags"] == ()
         stage.npc.tags.add("drenched")
         assert inputs_now(stage).facts["npc.tags"] == ("drenched",)
 
-    def test_the_game_s_own_functions_are_asked(self, stage):
+    def test_conditions_use_functions_of_the_game(self, stage):
         stage.talks_with(lore_facts=("tests.npc.inputs.test_facts.of_the_tide",))
         assert inputs_now(stage).facts["tide.height"] == 2.5
 
-    def test_an_entry_for_whispers_is_silent_aloud(self, stage):
+    def test_entry_for_whispers_is_inactive_in_the_room(self, stage):
         own = {"evennia_ai": {"events": ["whisper"]}}
         a_book("secrets", an_entry("cove", "The cove hides a boat.", extensions=own))
         model = stage.talks_with("Aye.", "Aye.")
@@ -192,7 +192,7 @@ class TestWhatConditionsKnow:
         stage.whispers(stage.anna, "The cove?")
         assert tells(model, "hides a boat")
 
-    def test_an_arrival_and_the_name_of_its_room_wake_only_an_entry_that_asks(self, stage):
+    def test_arrival_activates_only_an_entry_that_scans_events(self, stage):
         a_book(
             "harbour",
             an_entry("ferry", FERRY),
@@ -209,7 +209,7 @@ class TestWhatConditionsKnow:
         stage.says(stage.anna, "Oren, the ferry?")
         assert (tells(model, FERRY), tells(model, BELL)) == (True, True)
 
-    def test_the_place_an_npc_comes_to_wakes_nothing_by_itself(self, stage):
+    def test_room_that_an_npc_enters_activates_no_entry_by_itself(self, stage):
         a_book("harbour", an_entry("ferry", FERRY), an_entry("waves", BELL))
         landing = stage.make("Ferry Landing", "evennia.objects.objects.DefaultRoom", place=None)
         landing.db.desc = "Waves lap at the stones."
@@ -221,7 +221,7 @@ class TestWhatConditionsKnow:
         assert (tells(model, FERRY), tells(model, BELL)) == (False, False)
         assert tells(model, "Waves lap")
 
-    def test_a_pose_wakes_an_entry(self, stage):
+    def test_pose_activates_an_entry(self, stage):
         a_book("harbour", an_entry("ferry", FERRY))
         model = stage.talks_with("Aye.")
         stage.anna.location.msg_contents(
@@ -230,7 +230,7 @@ class TestWhatConditionsKnow:
         stage.says(stage.anna, "Oren, good day.")
         assert tells(model, FERRY)
 
-    def test_the_room_s_description_wakes_an_entry_that_asks_for_it(self, stage):
+    def test_description_of_the_room_activates_an_entry_that_scans_it(self, stage):
         own = {"evennia_ai": {"sources": ["room"]}}
         a_book("nets", an_entry("nets", "The nets are torn.", extensions=own))
         stage.room.db.desc = "|gNets|n hang over the quay."
@@ -238,7 +238,7 @@ class TestWhatConditionsKnow:
         stage.says(stage.anna, "Oren?")
         assert tells(model, "The nets are torn.")
 
-    def test_the_rules_of_the_settings_count(self, stage):
+    def test_lore_rules_of_the_settings_apply(self, stage):
         a_book("harbour", an_entry("ferry", FERRY))
         lore = replace(stage.npc.ai.view().rules.lore, budget_percent=0)
         model = stage.talks_with("Aye.", lore=lore)
@@ -247,7 +247,7 @@ class TestWhatConditionsKnow:
 
 
 class TestTheClock:
-    def test_it_counts_own_turns_and_what_was_heard(self, stage):
+    def test_lore_clock_counts_own_turns_and_heard_messages(self, stage):
         stage.talks_with("Aye.", "Aye.")
         assert inputs_now(stage, "Fog again.").clock.turns == 1
         stage.says(stage.anna, "Oren, one")
@@ -257,7 +257,7 @@ class TestTheClock:
         replies = [kind for kind, *_ in stage.records() if kind == "assistant"]
         assert (clock.turns, clock.messages) == (len(replies) + 1, len(heard))
 
-    def test_it_counts_game_seconds_since_the_conversation_was_opened(self, stage, monkeypatch):
+    def test_lore_clock_counts_game_seconds_since_the_conversation_opened(self, stage, monkeypatch):
         from evennia.utils import gametime
 
         monkeypatch.setattr(gametime, "TIMEFACTOR", 4.0)
@@ -267,7 +267,7 @@ class TestTheClock:
         monkeypatch.setattr(gather.time, "time", lambda: opened_at + 10)
         assert inputs_now(stage, "Oren, two").clock.seconds == 40
 
-    def test_it_stands_at_its_start_where_no_conversation_was_opened(self, stage):
+    def test_lore_clock_is_at_its_start_without_a_conversation(self, stage):
         talk = heard.ConversationKey(kind="room", place_ref=str(stage.room.id))
         view = stage.npc.ai.view()
         inputs = gather.make_inputs(
@@ -286,7 +286,7 @@ class TestTheClock:
 
 
 class TestWhatAConversationRemembers:
-    def test_a_sticky_entry_stays_for_its_turns(self, stage):
+    def test_sticky_entry_stays_active_for_its_turns(self, stage):
         sticky_ferry()
         model = stage.talks_with(*["Aye."] * 4, lore=shallow(stage))
         stage.says(stage.anna, "Oren, the ferry?")
@@ -296,7 +296,7 @@ class TestWhatAConversationRemembers:
         stage.says(stage.anna, "Oren, and then?")
         assert [tells(model, FERRY, n) for n in range(4)] == [True, True, True, False]
 
-    def test_it_is_there_after_a_reload(self, stage):
+    def test_sticky_entry_stays_active_after_a_reload(self, stage):
         sticky_ferry()
         model = stage.talks_with("Aye.", "Aye.", lore=shallow(stage))
         stage.says(stage.anna, "Oren, the ferry?")
@@ -305,7 +305,7 @@ class TestWhatAConversationRemembers:
         stage.says(stage.anna, "Oren, and then?")
         assert tells(model, FERRY)
 
-    def test_a_whispered_conversation_has_its_own(self, stage):
+    def test_sticky_state_of_a_private_conversation_is_separate(self, stage):
         sticky_ferry()
         model = stage.talks_with("Aye.", "Aye.", "Aye.", lore=shallow(stage))
         stage.whispers(stage.anna, "The ferry?")
@@ -316,7 +316,7 @@ class TestWhatAConversationRemembers:
         assert lore_states(room_of(stage).id) == NO_STATE
         assert list(lore_states(private_of(stage).id).sticky) == ["harbour#0"]
 
-    def test_a_preview_changes_nothing(self, stage):
+    def test_preview_changes_no_lore_state(self, stage):
         sticky_ferry()
         stage.talks_with("Aye.", "Aye.")
         stage.says(stage.anna, "Oren, good evening")
@@ -324,20 +324,20 @@ class TestWhatAConversationRemembers:
         assert list(seen.lore.after.sticky) == ["harbour#0"]
         assert lore_states(room_of(stage).id) == NO_STATE
 
-    def test_a_preview_knows_what_is_remembered(self, stage):
+    def test_preview_uses_the_stored_lore_state(self, stage):
         sticky_ferry()
         stage.talks_with("Aye.", lore=shallow(stage))
         stage.says(stage.anna, "Oren, the ferry?")
         assert FERRY in str(stage.npc.ai.preview("Oren, and then?", stage.anna).messages)
 
-    def test_a_turn_whose_model_failed_remembers_what_was_sent(self, stage, logged):
+    def test_failed_turn_keeps_the_lore_state_of_its_prompt(self, stage, logged):
         sticky_ferry()
         stage.talks_with(RuntimeError("the model is away"))
         stage.says(stage.anna, "Oren, the ferry?")
         assert turns.last_turn(stage.npc.ai.ref).state == "failed"
         assert list(lore_states(room_of(stage).id).sticky) == ["harbour#0"]
 
-    def test_a_prompt_that_was_not_committed_remembers_nothing(self, stage, logged, monkeypatch):
+    def test_uncommitted_prompt_keeps_no_lore_state(self, stage, logged, monkeypatch):
         def refuse(*args, **kwargs):
             raise StoreError("the disk is full")
 
@@ -348,7 +348,7 @@ class TestWhatAConversationRemembers:
             stage.says(stage.anna, "Oren, the ferry?")
         assert lore_states(room_of(stage).id) == NO_STATE
 
-    def test_a_turn_without_books_forgets_nothing(self, stage):
+    def test_turn_without_books_keeps_the_lore_state(self, stage):
         anna = Scope(kind="player", ref=str(stage.anna.id))
         sticky_ferry(scope=anna)
         stage.talks_with("Aye.", "Aye.")
@@ -356,7 +356,7 @@ class TestWhatAConversationRemembers:
         stage.says(stage.ben, "Oren, and then?")
         assert list(lore_states(room_of(stage).id).sticky) == ["harbour#0"]
 
-    def test_a_detached_book_is_silent_and_remembered_until_it_is_over(self, stage):
+    def test_detached_book_is_inactive_and_its_timers_run_on(self, stage):
         sticky_ferry()
         a_book("bells", an_entry("bell", BELL))
         model = stage.talks_with("Aye.", "Aye.", lore=shallow(stage))
@@ -366,7 +366,7 @@ class TestWhatAConversationRemembers:
         assert not tells(model, FERRY)
         assert list(lore_states(room_of(stage).id).sticky) == ["harbour#0"]
 
-    def test_a_reset_begins_anew(self, stage):
+    def test_reset_of_the_conversation_clears_the_lore_state(self, stage):
         sticky_ferry()
         model = stage.talks_with("Aye.", "Aye.", lore=shallow(stage))
         stage.says(stage.anna, "Oren, the ferry?")
@@ -374,7 +374,7 @@ class TestWhatAConversationRemembers:
         stage.says(stage.anna, "Oren, and then?")
         assert not tells(model, FERRY)
 
-    def test_the_state_goes_in_with_the_inputs(self, stage):
+    def test_lore_state_is_part_of_the_recorded_inputs(self, stage):
         state = LoreState(sticky={"harbour#0": Spell(1, 4)})
         stage.talks_with("Aye.")
         stage.says(stage.anna, "Oren?")
@@ -384,7 +384,7 @@ class TestWhatAConversationRemembers:
 
 
 class TestPastTurns:
-    def test_a_silent_entry_of_a_past_turn_can_be_explained(self, stage):
+    def test_inactive_entry_of_a_past_turn_can_be_explained(self, stage):
         a_book("harbour", *(an_entry(f"key{n}", f"Text {n}.") for n in range(200)))
         stage.talks_with("Aye.")
         stage.says(stage.anna, "Oren, key7?")
@@ -394,7 +394,7 @@ class TestPastTurns:
         assert mind.why("harbour#150") == before
         assert mind.why("harbour#7") == stage.npc.ai.why("harbour#7")
 
-    def test_a_large_book_costs_a_turn_little_to_keep(self, stage):
+    def test_manifest_stays_small_with_a_large_book(self, stage):
         from evennia_ai.models import Turn
 
         a_book("harbour", *(an_entry(f"key{n}", f"Text {n}.") for n in range(2000)))
@@ -406,5 +406,5 @@ class TestPastTurns:
 
 
 def shallow(stage):
-    """Rules that scan the newest message alone."""
+    """Return rules that scan the newest message only."""
     return replace(stage.npc.ai.view().rules.lore, scan_depth=1)

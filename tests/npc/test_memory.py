@@ -1,4 +1,4 @@
-"""The memory of a server in which much is said: it grows no further once every window is full."""
+"""The memory of a busy server does not grow any more once every window is full."""
 
 import gc
 import json
@@ -21,12 +21,13 @@ from evennia_ai.npc.runtime import outcome_of
 
 ROOT = Path(__file__).parents[2]
 MOST_BLOCKS = 4_000
-"""So many blocks may 80 turns add. The messages of 80 turns that two NPCs hear are 8,000."""
+"""The most blocks that 80 turns may add. Their messages alone, heard by two NPCs, would be 8,000.
+"""
 
 
 @pytest.fixture(scope="module")
 def found() -> Any:
-    """What a process found out that has a collector of its own."""
+    """Return what a process with a collector of its own printed."""
     command = [sys.executable, "-m", "tests.npc.memory_apart"]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=600
@@ -36,7 +37,7 @@ def found() -> Any:
 
 
 @pytest.mark.long
-def test_histories_are_summarised_while_memory_is_measured(found: Any) -> None:
+def test_histories_are_summarised_during_the_measurement(found: Any) -> None:
     assert found["summarised"] >= 3
 
 
@@ -44,18 +45,20 @@ def test_histories_are_summarised_while_memory_is_measured(found: Any) -> None:
 @pytest.mark.parametrize(
     "what", ["turns", "a segment is read", "a turn is read back", "windows are forgotten"]
 )
-def test_no_object_of_ours_is_left_to_the_collector_when(what: str, found: Any) -> None:
+def test_no_object_of_this_package_waits_for_the_garbage_collector_after(
+    what: str, found: Any
+) -> None:
     assert found[what] == {}
 
 
 @pytest.mark.long
-def test_memory_is_level_once_every_window_is_full(found: Any) -> None:
+def test_memory_does_not_grow_once_every_window_is_full(found: Any) -> None:
     first, _, last = found["blocks"]
     assert last - first < MOST_BLOCKS
 
 
 class Thing:
-    """What somebody has in hand; `known` are references to all that were made."""
+    """An object that work holds. `known` has weak references to all objects of this class."""
 
     known: list["weakref.ref[Thing]"] = []
 
@@ -64,14 +67,16 @@ class Thing:
 
 
 def in_a_thread_of_twisted(work: Callable[[], None]) -> Any:
-    """As `twisted.python.threadpool` has it: the outcome stands in the frame that caught it."""
+    """Run work as `twisted.python.threadpool` does: the frame that caught an error holds the
+    result.
+    """
     result = outcome_of(work)
     del work
     return result
 
 
 @pytest.mark.parametrize(("error", "left"), [(ValueError, 1), (StoreError, 0)])
-def test_failed_work_keeps_nothing_in_memory_but_of_a_bug_what_waited_for_it(
+def test_failed_work_keeps_no_values_in_memory_except_the_waiter_of_a_bug(
     error: type[Exception], left: int
 ) -> None:
     def fails(given: Thing) -> None:
@@ -100,8 +105,8 @@ def test_failed_work_keeps_nothing_in_memory_but_of_a_bug_what_waited_for_it(
         gc.enable()
 
 
-def test_refused_write_keeps_nothing_that_was_to_be_written(db: None) -> None:
-    """Django's own frames keep the error of a refused statement, and it keeps them."""
+def test_refused_write_keeps_none_of_its_values_in_memory(db: None) -> None:
+    """Frames of Django refer to the error of a refused statement, and the error refers to them."""
 
     def writes(_: Thing) -> None:
         with connection.cursor() as cursor:

@@ -1,6 +1,6 @@
-"""Nicks: what they match and make, and what they may cost.
+"""Nicks: which lines they match, what they make of them, and how much work that takes.
 
-Work is counted in steps and characters; a nick that Evennia would search for ever is over at once.
+Work is counted in steps and characters. A nick for which Evennia would search forever ends at once.
 """
 
 import re
@@ -21,7 +21,7 @@ A = "a" * 1400
 
 
 class Player:
-    """Somebody with nicks, and what the game told them."""
+    """A player with nicks, who keeps the messages of the game."""
 
     has_account = False
 
@@ -128,14 +128,14 @@ def test_nick_makes_no_line_that_is_longer_than_a_typed_one(db: None, times: int
         "*[a-z]" * 150 + " zz",
     ],
 )
-def test_nick_that_matches_nowhere_is_over_within_its_steps(db: None, pattern: str) -> None:
+def test_nick_that_does_not_match_ends_within_its_limit_of_steps(db: None, pattern: str) -> None:
     player = Player((pattern, "look " + "".join(re.findall(r"\$\d+", pattern))))
     assert player.types(A) == A
     assert player.types(" a" * 700) == " a" * 700
     assert player.told == []
 
 
-def test_line_is_not_carried_out_when_its_nicks_take_too_many_steps(db: None) -> None:
+def test_line_is_not_executed_when_its_nicks_need_too_many_steps(db: None) -> None:
     from evennia_ai.npc.nicks import TOO_MUCH_WORK
 
     player = Player(*((f"{'?' * 1300}{n}", "look") for n in range(100)))
@@ -143,7 +143,7 @@ def test_line_is_not_carried_out_when_its_nicks_take_too_many_steps(db: None) ->
     assert player.told == [TOO_MUCH_WORK]
 
 
-def test_nicks_of_an_account_count_for_its_character(db: None) -> None:
+def test_nicks_of_an_account_apply_to_its_character(db: None) -> None:
     player, account = Player(), Player(("hi", "say Hello"))
     player.has_account = True
     player.account = SimpleNamespace(  # type: ignore[attr-defined]
@@ -157,7 +157,7 @@ def test_nicks_of_an_account_count_for_its_character(db: None) -> None:
 
 
 class Keeping:
-    """Somebody who keeps nicks, as Evennia's command does."""
+    """A player who stores nicks with Evennia's own command."""
 
     def __init__(self) -> None:
         from evennia import create_object
@@ -203,14 +203,14 @@ def keeping(db: None) -> Iterator[Keeping]:
         ("a", "say |ra|gb|bc|yd|re|gf|bg", False),
     ],
 )
-def test_nick_is_kept_unless_it_is_too_large(
+def test_nick_is_stored_unless_it_is_too_large(
     keeping: Keeping, pattern: str, replacement: str, kept: bool
 ) -> None:
     assert keeping.keeps(pattern, replacement) is kept
     assert bool(keeping.told) is not kept
 
 
-def test_alias_of_a_channel_is_not_kept_without_an_error_when_it_is_too_large(
+def test_too_large_alias_of_a_channel_is_not_stored_and_raises_no_error(
     keeping: Keeping,
 ) -> None:
     assert keeping.keeps(r"pub\s*?|pub\s+?(?P<arg1>.+?)", "channel public = $1", is_regex=True)
@@ -219,7 +219,7 @@ def test_alias_of_a_channel_is_not_kept_without_an_error_when_it_is_too_large(
 
 
 @pytest.mark.long
-def test_nicks_of_one_player_have_a_limit_together(keeping: Keeping) -> None:
+def test_all_nicks_of_one_player_have_a_common_limit(keeping: Keeping) -> None:
     kept = [keeping.keeps(f"n{n} $1", "say Hello $1") for n in range(100)]
     assert 40 < sum(kept) < 80
     assert keeping.keeps("n1 $1", "say Bye $1"), "a nick that is written again is not counted twice"

@@ -1,4 +1,4 @@
-"""An NPC made with the builder's own tools."""
+"""An NPC that a builder creates with Evennia's own commands."""
 
 import pytest
 from evennia.accounts.accounts import DefaultAccount
@@ -12,7 +12,7 @@ from evennia_ai.typeclasses import AINPC
 
 @pytest.fixture
 def builder(db):
-    """A builder's character in a room, its account without a free character slot."""
+    """Return a builder's character in a room. Its account has no free character slot."""
     account, errors = DefaultAccount.create(
         username="mason", password="a-long-password-1", permissions=["Builder"]
     )
@@ -32,7 +32,7 @@ def _create(builder, line):
     command.func()
 
 
-def test_a_builder_creates_an_npc_without_spending_a_character(builder):
+def test_builder_creates_an_npc_without_using_a_character_slot(builder):
     _create(builder, "/drop Karl:evennia_ai.typeclasses.AINPC")
 
     karl = ObjectDB.objects.get(db_key="Karl")
@@ -41,7 +41,7 @@ def test_a_builder_creates_an_npc_without_spending_a_character(builder):
     assert karl not in builder.account.characters.all()
 
 
-def test_builders_look_after_an_npc_and_players_do_not(builder):
+def test_builders_may_edit_an_npc_and_players_may_not(builder):
     _create(builder, "/drop Karl:evennia_ai.typeclasses.AINPC")
     karl = ObjectDB.objects.get(db_key="Karl")
 

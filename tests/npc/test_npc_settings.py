@@ -1,4 +1,4 @@
-"""Settings of one NPC: judged on the way in, kept while nothing changes, seen when it does."""
+"""The settings of one NPC: checked before they are stored, cached, and seen when they change."""
 
 from dataclasses import replace
 
@@ -35,12 +35,12 @@ def refused(npc, **values):
     return str(refusal.value)
 
 
-def test_an_npc_has_what_the_game_has_until_something_is_set(stage):
+def test_npc_follows_the_games_settings_until_one_is_set(stage):
     assert settings_of(stage.npc) == USUAL
     assert given_to(stage.npc) == frozenset()
 
 
-def test_what_is_set_is_there_and_outlasts_a_reload(stage):
+def test_changed_setting_survives_a_reload(stage):
     made = change_settings(
         stage.npc, mode="always", languages=["common", "elvish"], tick_seconds=60, by=THE_GAME
     )
@@ -51,27 +51,27 @@ def test_what_is_set_is_there_and_outlasts_a_reload(stage):
     assert given_to(stage.npc) == {"mode", "languages", "tick_seconds"}
 
 
-def test_none_gives_a_setting_back_to_the_game(stage):
+def test_setting_follows_the_game_again_after_none(stage):
     change_settings(stage.npc, mode="always", temperature=0.5, by=THE_GAME)
     change_settings(stage.npc, mode=None, by=THE_GAME)
 
     assert settings_of(stage.npc) == replace(USUAL, temperature=0.5)
 
 
-def test_reading_settings_that_stay_makes_no_query_and_no_new_value(stage, no_queries):
+def test_reading_unchanged_settings_makes_no_query_and_no_new_value(stage, no_queries):
     change_settings(stage.npc, mode="always", by=THE_GAME)
     first = settings_of(stage.npc)
     with no_queries():
         assert settings_of(stage.npc) is first
 
 
-def test_reading_settings_that_never_were_makes_no_query(stage, no_queries):
+def test_reading_settings_of_an_npc_without_any_makes_no_query(stage, no_queries):
     settings_of(stage.npc)
     with no_queries():
         assert settings_of(stage.npc) is USUAL
 
 
-def test_a_change_by_other_code_is_seen(stage):
+def test_change_of_the_attribute_by_other_code_is_seen(stage):
     change_settings(stage.npc, mode="always", by=THE_GAME)
     settings_of(stage.npc)
     stage.npc.attributes.get(ATTRIBUTE)["values"]["mode"] = "whisper_only"
@@ -79,7 +79,7 @@ def test_a_change_by_other_code_is_seen(stage):
     assert settings_of(stage.npc).mode == "whisper_only"
 
 
-def test_settings_that_were_removed_are_gone(stage):
+def test_removed_attribute_resets_all_settings(stage):
     change_settings(stage.npc, mode="always", by=THE_GAME)
     settings_of(stage.npc)
     stage.npc.attributes.remove(ATTRIBUTE)
@@ -87,7 +87,7 @@ def test_settings_that_were_removed_are_gone(stage):
     assert settings_of(stage.npc) == USUAL
 
 
-def test_a_stored_value_that_cannot_be_is_left_out_and_logged_once(stage, logged):
+def test_invalid_stored_value_is_ignored_and_logged_once(stage, logged):
     stored = {"values": {"mode": "loud", "temperature": 0.5, "colour": "red"}}
     stage.npc.attributes.add(ATTRIBUTE, stored)
 
@@ -98,7 +98,7 @@ def test_a_stored_value_that_cannot_be_is_left_out_and_logged_once(stage, logged
 
 
 @pytest.mark.parametrize("stored", [[], "always", {"values": []}, {"changes": 7}, {}])
-def test_whatever_else_is_stored_counts_as_nothing_set(stage, stored):
+def test_stored_junk_counts_as_no_settings(stage, stored):
     stage.npc.attributes.add(ATTRIBUTE, stored)
 
     assert settings_of(stage.npc) == USUAL
@@ -117,7 +117,7 @@ STORED = st.fixed_dictionaries(
 
 
 class Stored:
-    """Stands for an NPC whose Attribute holds this."""
+    """An object in place of an NPC, whose Attribute has this value."""
 
     id, key = 7, "Oren"
 
@@ -129,7 +129,7 @@ class Stored:
 
 
 @given(STORED | JUNK)
-def test_nothing_that_is_stored_can_stop_an_npc(stored):
+def test_any_stored_value_gives_usable_settings(stored):
     npc = Stored(stored)
     settings, _ = settings_in(stored)
 
@@ -160,7 +160,7 @@ def test_nothing_that_is_stored_can_stop_an_npc(stored):
         ({"profile": "cheep"}, "profile: there is no profile 'cheep'; did you mean cheap?"),
     ],
 )
-def test_what_cannot_be_is_refused_and_nothing_is_changed(stage, values, told):
+def test_invalid_change_is_refused_and_changes_nothing(stage, values, told):
     change_settings(stage.npc, temperature=0.5, by=THE_GAME)
     with override_settings(EVENNIA_AI_PROFILES=CHEAP):
         message = refused(stage.npc, **values)
@@ -170,11 +170,11 @@ def test_what_cannot_be_is_refused_and_nothing_is_changed(stage, values, told):
 
 
 @pytest.mark.parametrize("name", ["api_key", "api_key_env", "base_url", "client", "extra"])
-def test_no_builder_can_set_an_address_or_a_key(stage, name):
+def test_address_and_key_of_a_model_cannot_be_set_for_an_npc(stage, name):
     assert f"there is no setting {name!r}" in refused(stage.npc, **{name: "http://evil.example"})
 
 
-def test_changes_are_remembered_with_who_made_them_and_logged(stage, logged):
+def test_changes_are_stored_with_their_author_and_logged(stage, logged):
     change_settings(stage.npc, by=trusted("Mara"), mode="always")
     change_settings(stage.npc, by=trusted("Mara"), mode="decide", temperature=0.5)
     change_settings(stage.npc, by=trusted("Pim"), mode=None)
@@ -189,7 +189,7 @@ def test_changes_are_remembered_with_who_made_them_and_logged(stage, logged):
     assert logged[-1].endswith("mode was 'decide', is None, set by Pim")
 
 
-def test_a_stored_value_that_cannot_be_keeps_nobody_from_setting_another(stage):
+def test_invalid_stored_value_does_not_prevent_another_change(stage):
     stage.npc.attributes.add(ATTRIBUTE, {"values": {"profile": "gone", "mode": "always"}})
     change_settings(stage.npc, by=trusted("Mara"), temperature=0.5)
 
@@ -198,14 +198,14 @@ def test_a_stored_value_that_cannot_be_keeps_nobody_from_setting_another(stage):
     assert told == [("profile", "gone", None), ("temperature", None, 0.5)]
 
 
-def test_setting_what_is_set_is_no_change(stage):
+def test_setting_the_same_value_again_is_no_change(stage):
     change_settings(stage.npc, mode="always", by=THE_GAME)
     change_settings(stage.npc, mode="always", by=THE_GAME)
 
     assert len(changes_of(stage.npc)) == 1
 
 
-def test_the_oldest_changes_are_forgotten(stage):
+def test_only_the_newest_changes_are_stored(stage):
     for number in range(MOST_CHANGES + 3):
         change_settings(stage.npc, temperature=number / 100, by=THE_GAME)
 
@@ -213,14 +213,14 @@ def test_the_oldest_changes_are_forgotten(stage):
     assert changes_of(stage.npc)[-1].new == (MOST_CHANGES + 2) / 100
 
 
-def test_a_profile_gets_what_the_npc_has_otherwise():
+def test_profile_gets_the_npcs_own_values():
     profile = ModelProfile(name="default", context_tokens=1000, reply_tokens=100)
     made = replace(USUAL, temperature=0.2, reply_tokens=50).applied_to(profile)
 
     assert (made.sampling.temperature, made.sampling.top_p, made.reply_tokens) == (0.2, None, 50)
 
 
-def test_a_reply_that_would_leave_a_profile_no_room_is_as_long_as_the_profile_says():
+def test_too_large_reply_tokens_of_an_npc_are_replaced_by_those_of_the_profile():
     profile = ModelProfile(name="small", context_tokens=1000, reply_tokens=100)
 
     assert replace(USUAL, reply_tokens=2000).applied_to(profile).reply_tokens == 100

@@ -1,4 +1,4 @@
-"""An NPC that somebody played is an NPC again: its own rights, at its place."""
+"""An NPC that was played by a player gets its own rights and its place back."""
 
 from itertools import count
 from types import SimpleNamespace
@@ -22,11 +22,11 @@ _NO_PORTAL = SimpleNamespace(
     sessions_from_account=lambda account: [],
     disconnect=lambda session, reason: session.at_disconnect(reason),
 )
-"""What a session asks of Evennia's handler when it ends."""
+"""The part of Evennia's session handler that a session calls when it ends."""
 
 
 class Player:
-    """An account with a session at telnet."""
+    """An account with a telnet session."""
 
     def __init__(self, name: str, *, superuser: bool = False, permission: str = "Developer"):
         account, errors = DefaultAccount.create(
@@ -106,7 +106,7 @@ def quelled(player, npc):
 
 
 def crashed(player, npc):
-    """The process dies; the next one loads the NPC as the database has it."""
+    """End the process without a stop. The next process loads the NPC from the database."""
     evennia.SESSION_HANDLER.pop(player.session.sessid)
     npc.sessions._recache()
     npc.locks.reset()
@@ -114,7 +114,7 @@ def crashed(player, npc):
 
 
 def crashed_and_cleaned(player, npc):
-    """Evennia's own cleaning of what a crash left, some minutes later, in the same memory."""
+    """Let Evennia clean up after a crash some minutes later, while the objects are in memory."""
     evennia.SESSION_HANDLER.pop(player.session.sessid)
     npc.sessions._recache()
     npc.at_pre_unpuppet()
@@ -164,7 +164,7 @@ def test_npc_loses_the_permissions_of_an_account_that_is_no_superuser(
     assert not crown.access(stage.npc, "get")
 
 
-def test_npc_is_played_on_when_one_of_two_sessions_ends(stage, god, crown):
+def test_npc_stays_played_when_one_of_two_sessions_ends(stage, god, crown):
     god.plays(stage.npc)
     other = god.another_session()
     stage.npc.sessions.add(other)
@@ -186,7 +186,7 @@ def test_npc_gets_the_rights_of_the_next_one_who_plays_it(stage, god, players, c
     assert not crown.access(stage.npc, "get")
 
 
-def test_nobody_enters_or_leaves_the_game_when_an_npc_is_played(stage, god):
+def test_no_arrival_or_departure_is_shown_when_an_npc_is_played(stage, god):
     god.plays(stage.npc)
     god.stops()
     stage.passes(1)
@@ -194,7 +194,7 @@ def test_nobody_enters_or_leaves_the_game_when_an_npc_is_played(stage, god):
     assert stage.npc.attributes.get("prelogout_location") is None
 
 
-def test_no_other_npc_sees_one_arrive_that_is_played(stage, god):
+def test_other_npcs_perceive_no_arrival_when_an_npc_is_played(stage, god):
     from evennia_ai.npc.senses.witness import watch_logins
 
     watch_logins()
@@ -207,7 +207,7 @@ def test_no_other_npc_sees_one_arrive_that_is_played(stage, god):
     assert seen == []
 
 
-def test_npc_answers_again_after_it_was_played(stage, god):
+def test_npc_answers_again_when_playing_it_ends(stage, god):
     stage.talks_with("Aye.")
     god.plays(stage.npc)
     stage.says(stage.anna, "Oren, are you there?")
@@ -217,7 +217,7 @@ def test_npc_answers_again_after_it_was_played(stage, god):
     assert stage.screen_of(stage.anna)[-1] == 'Oren says, "Aye."'
 
 
-def test_call_of_a_tool_is_not_done_when_the_npc_is_played_meanwhile(stage, god, crown):
+def test_tool_call_does_not_run_when_the_npc_is_played_meanwhile(stage, god, crown):
     change_settings(stage.npc, tools=("take",), by=THE_GAME)
     model = stage.talks_with(calls(("take", {"item": "crown"})), "Aye.", delay_seconds=1.0)
     stage.says(stage.anna, "Oren, take the crown.")
@@ -229,10 +229,10 @@ def test_call_of_a_tool_is_not_done_when_the_npc_is_played_meanwhile(stage, god,
 
 
 class Guest(AIMixin, evennia.DefaultCharacter):
-    """A player's character with a mind."""
+    """A player's character that has a mind."""
 
 
-def test_character_of_a_player_is_put_away_without_the_rights_of_the_account(stage, god, crown):
+def test_character_of_a_player_is_stored_without_the_rights_of_the_account(stage, god, crown):
     guest = create_object(Guest, key="Guest", location=stage.room, nohome=True)
     god.account.characters.add(guest)
     god.plays(guest)

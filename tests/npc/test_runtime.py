@@ -1,4 +1,4 @@
-"""The runtime: where work that takes processor time is done."""
+"""The runtime: in which thread long work is done."""
 
 from threading import get_ident
 from typing import Any
@@ -14,7 +14,7 @@ from evennia_ai.services.settings.conf import conf
 
 @implementer(interfaces.IReactorThreads)
 class Reactor(Clock):
-    """A clock with threads, as Twisted's reactor has them; what they call is done by `passes`."""
+    """A clock with threads like Twisted's reactor. `passes` runs what the threads send back."""
 
     running = True
 
@@ -33,15 +33,15 @@ class Reactor(Clock):
         self.pool.callInThread(call, *args)
 
     def suggestThreadPoolSize(self, size: int) -> None:
-        """One thread is enough."""
+        """Do nothing, because one thread is enough."""
 
     def passes(self) -> None:
-        self.pool.stop()  # waits for what the thread does
+        self.pool.stop()  # waits until the thread has finished
         for call, args, options in self.called:
             call(*args, **options)
 
 
-def test_big_histories_are_worked_on_in_another_thread():
+def test_work_runs_in_another_thread_while_the_reactor_runs():
     reactor = Reactor()
     compactor = runtime_of(conf(), clock=reactor).compactor
     reactor.pool.start()
@@ -54,7 +54,7 @@ def test_big_histories_are_worked_on_in_another_thread():
     assert len(seen) == 1
 
 
-def test_before_the_reactor_runs_it_is_done_at_once():
+def test_work_runs_at_once_before_the_reactor_runs():
     reactor = Reactor()
     reactor.running = False
     seen: list[int] = []

@@ -1,4 +1,4 @@
-"""Start and stop of the server."""
+"""What happens when a server starts and stops."""
 
 import sys
 import threading
@@ -25,7 +25,7 @@ from tests.npc.turn.test_turn import Pending
 
 @pytest.fixture(autouse=True)
 def _unsearched(monkeypatch):
-    """None of this is about garbage, and to search all that a run of tests holds takes seconds."""
+    """Turn off garbage collections, which would take seconds here and which no test examines."""
     for name in ("begin", "search_new", "search_if_grown", "search_everything", "end"):
         monkeypatch.setattr(Garbage, name, lambda self, **_: None)
 
@@ -37,13 +37,13 @@ def started(stage):
     service.at_server_stop()
 
 
-def test_evennia_calls_our_hooks_beside_the_games_own():
+def test_evennia_calls_our_start_and_stop_hooks_and_the_games_own():
     modules = settings.AT_SERVER_STARTSTOP_MODULE
     assert modules.count(SERVICE) == 1
     assert "server.conf.at_server_startstop" in modules
 
 
-def test_threads_take_turns_often_while_a_server_runs(stage):
+def test_threads_switch_more_often_while_a_server_runs(stage):
     before = sys.getswitchinterval()
     service.at_server_start()
     assert sys.getswitchinterval() == pytest.approx(service.SWITCH_SECONDS)
@@ -51,7 +51,7 @@ def test_threads_take_turns_often_while_a_server_runs(stage):
     assert sys.getswitchinterval() == before
 
 
-def test_the_start_closes_turns_a_dead_process_left_open(stage):
+def test_start_closes_turns_that_a_dead_process_left_open(stage):
     model = Pending()
     stage.install(model)
     stage.says(stage.anna, "Oren?")
@@ -62,9 +62,7 @@ def test_the_start_closes_turns_a_dead_process_left_open(stage):
     service.at_server_stop()
 
 
-def test_turns_that_cannot_be_closed_at_the_start_are_closed_when_the_database_is_back(
-    stage, logged, monkeypatch
-):
+def test_start_closes_open_turns_later_when_the_database_is_away(stage, logged, monkeypatch):
     def refuse(**_):
         raise StoreError("the database is locked")
 
@@ -82,7 +80,7 @@ def test_turns_that_cannot_be_closed_at_the_start_are_closed_when_the_database_i
     service.at_server_stop()
 
 
-def test_what_another_process_wrote_is_noticed_by_the_timer(started):
+def test_timer_notices_what_another_process_wrote(started):
     from evennia_ai import models
 
     stage = started
@@ -94,7 +92,7 @@ def test_what_another_process_wrote_is_noticed_by_the_timer(started):
     assert "My goals are new." in str(stage.npc.ai.preview().messages)
 
 
-def test_the_stop_gives_up_what_is_in_flight_without_a_word(stage, logged):
+def test_stop_gives_up_running_turns_and_says_nothing(stage, logged):
     model = Pending()
     stage.install(model)
     service.at_server_start()
@@ -107,7 +105,7 @@ def test_the_stop_gives_up_what_is_in_flight_without_a_word(stage, logged):
     assert stage.clock.getDelayedCalls() == []
 
 
-def test_a_record_can_still_be_written_after_the_stop(started):
+def test_record_can_be_written_after_the_stop(started):
     from evennia_ai.store.history.conversations import append_records, get_or_open_conversation
 
     service.at_server_stop()
@@ -115,7 +113,7 @@ def test_a_record_can_still_be_written_after_the_stop(started):
     assert append_records(kept, [NewRecord(kind=RecordKind.USER, role="user", body="hello")])
 
 
-def test_a_wrong_setting_is_logged_and_does_not_stop_the_start(stage, logged):
+def test_start_logs_an_invalid_setting_and_goes_on(stage, logged):
     from django.test import override_settings
 
     stage.running.install(None)
@@ -126,7 +124,7 @@ def test_a_wrong_setting_is_logged_and_does_not_stop_the_start(stage, logged):
 
 
 class TestRetention:
-    def test_the_start_erases_what_nobody_came_back_to(self, stage, logged, monkeypatch):
+    def test_start_erases_old_conversations(self, stage, logged, monkeypatch):
         stage.talks_with("Aye.", keep_turn_days=30)
         stage.says(stage.anna, "Oren?")
         monkeypatch.setattr(service.time, "time", lambda: time() + 31 * 86400)
@@ -135,7 +133,7 @@ class TestRetention:
         assert any("1 conversations were erased" in line for line in logged)
         service.at_server_stop()
 
-    def test_it_is_done_again_every_day(self, stage, monkeypatch):
+    def test_old_conversations_are_erased_every_day(self, stage, monkeypatch):
         stage.talks_with("Aye.", keep_turn_days=30)
         service.at_server_start()
         stage.says(stage.anna, "Oren?")
@@ -144,7 +142,7 @@ class TestRetention:
         assert {body for _, _, body in stage.records()} == {""}
         service.at_server_stop()
 
-    def test_without_the_setting_everything_is_kept(self, stage, monkeypatch):
+    def test_no_conversation_is_erased_without_the_setting(self, stage, monkeypatch):
         stage.talks_with("Aye.")
         stage.says(stage.anna, "Oren?")
         monkeypatch.setattr(service.time, "time", lambda: time() + 10_000 * 86400)
@@ -152,9 +150,7 @@ class TestRetention:
         assert stage.records()[0] == ("user", "Anna", "Oren?")
         service.at_server_stop()
 
-    def test_a_database_that_is_away_is_told_and_the_server_starts(
-        self, stage, logged, monkeypatch
-    ):
+    def test_start_logs_a_database_that_is_away_and_goes_on(self, stage, logged, monkeypatch):
         def refuse(*_, **__):
             raise StoreError("the database is locked")
 
@@ -165,7 +161,7 @@ class TestRetention:
         service.at_server_stop()
 
 
-def test_old_work_of_workers_is_forgotten_at_the_start(stage, monkeypatch):
+def test_start_deletes_old_jobs_of_workers(stage, monkeypatch):
     now, day = time(), 86400.0
     for name, days in (("old", 31), ("new", 29)):
         proposals.store_offer(Offer(idempotency=name, kind="observe", job="{}", state=POISONED))
@@ -184,7 +180,7 @@ def test_old_work_of_workers_is_forgotten_at_the_start(stage, monkeypatch):
     service.at_server_stop()
 
 
-def test_what_is_slow_is_watched_where_the_game_asks_for_it(stage):
+def test_watchdog_runs_when_the_setting_asks_for_it(stage):
     def watchers():
         return [one for one in threading.enumerate() if one.name == "evennia_ai: what is slow"]
 
@@ -211,7 +207,7 @@ def test_what_is_slow_is_watched_where_the_game_asks_for_it(stage):
         ("EVENNIA_AI_TIME_SUFIX", "real", "did you mean EVENNIA_AI_TIME_SUFFIX?"),
     ],
 )
-def test_the_start_logs_settings_that_contradict_themselves(stage, logged, name, value, logs):
+def test_start_logs_contradictory_settings(stage, logged, name, value, logs):
     with override_settings(**{name: value}):
         service.at_server_start()
         service.at_server_stop()

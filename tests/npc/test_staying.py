@@ -1,4 +1,4 @@
-"""The modes of facts, notes and lorebooks in the game: what stays in the history, and how long."""
+"""Facts, notes and lore that stay in the history: which modes keep them there, and how long."""
 
 import json
 from itertools import pairwise
@@ -36,7 +36,7 @@ def turns_of(stage):
 
 
 def sent(model):
-    """The texts of each prompt, in order."""
+    """Return the texts of each sent prompt, in order."""
     return [[message.content for message in request.messages] for request in model.requests]
 
 
@@ -47,7 +47,7 @@ def play(stage, *lines, speaker=None):
 
 
 def reasons(stage):
-    """Why each prompt but the first does not begin with the whole one before."""
+    """Return for each prompt but the first why it does not begin with the whole previous one."""
     return [turn.manifest.break_reason for turn in turns_of(stage)][1:]
 
 
@@ -56,7 +56,7 @@ def count(prompt, words):
 
 
 def assert_kept(stage):
-    """Every turn replays from its records, and composes again to the same bytes."""
+    """Check that every turn replays from its records and recomposes to the same bytes."""
     reader = PastReader()
     for turn in turns_of(stage):
         records = record_rows.records(turn.manifest.sent_ids)
@@ -70,14 +70,14 @@ def assert_each_begins_with_the_one_before(model):
 
 
 class TestFacts:
-    def test_by_default_each_prompt_has_its_own_alone(self, stage):
+    def test_each_prompt_has_only_its_own_facts_by_default(self, stage):
         model = stage.talks_with(lambda request: "Aye.")
         play(stage)
 
         assert [count(prompt, FACTS) for prompt in sent(model)] == [1] * 5
         assert set(reasons(stage)) == {"dynamic"}
 
-    def test_on_change_they_are_sent_when_they_are_others(self, stage):
+    def test_facts_are_sent_again_only_when_changed_in_mode_on_change(self, stage):
         model = stage.talks_with(lambda request: "Aye.", dynamic_block="on_change")
         play(stage, *LINES[:2])
         play(stage, LINES[2], speaker=stage.ben)
@@ -86,7 +86,7 @@ class TestFacts:
         assert [count(prompt, "Who speaks:") for prompt in sent(model)] == [1, 1, 2, 3]
         assert reasons(stage) == ["append"] * 3
 
-    def test_all_of_them_may_stay(self, stage):
+    def test_all_facts_stay_in_the_history_in_mode_all(self, stage):
         model = stage.talks_with(lambda request: "Aye.", dynamic_block="all")
         play(stage)
 
@@ -94,7 +94,7 @@ class TestFacts:
         assert reasons(stage) == ["append"] * 4
 
     @pytest.mark.parametrize("mode", ["on_change", "all"])
-    def test_what_stays_stands_before_the_event_it_was_sent_with(self, stage, mode):
+    def test_kept_facts_precede_the_event_they_were_sent_with(self, stage, mode):
         model = stage.talks_with(lambda request: "Aye.", dynamic_block=mode)
         play(stage)
 
@@ -106,7 +106,7 @@ class TestFacts:
 
 
 class TestNotes:
-    """With facts that stay, so that a prompt breaks for the sake of its note alone."""
+    """All facts stay in the history here, so only the note can change the start of a prompt."""
 
     NOTE = "The tide is turning."
 
@@ -122,28 +122,26 @@ class TestNotes:
         return talks
 
     def places(self, model):
-        """Where the note stands in each prompt, from the end."""
+        """Return the places of the note in each prompt, counted from the end."""
         return [
             [len(prompt) - index for index, text in enumerate(prompt) if text == self.NOTE]
             for prompt in sent(model)
         ]
 
-    def test_one_that_floats_moves_with_every_message(self, stage, noted):
+    def test_floating_note_moves_with_every_message(self, stage, noted):
         model = noted(depth=2)
 
         assert self.places(model)[2:] == [[4]] * 3
         assert reasons(stage)[2:] == ["moving"] * 2
 
-    def test_one_that_is_anchored_keeps_its_place(self, stage, noted):
+    def test_anchored_note_keeps_its_place(self, stage, noted):
         model = noted(depth=2, mode="anchored")
 
         assert self.places(model) == [[3], [5], [7], [9], [11]]
         assert_each_begins_with_the_one_before(model)
         assert reasons(stage) == ["append"] * 4
 
-    def test_one_that_is_anchored_is_put_at_its_depth_again_after_sixteen_messages(
-        self, stage, noted
-    ):
+    def test_anchored_note_returns_to_its_depth_after_sixteen_messages(self, stage, noted):
         model = noted(depth=2, mode="anchored")
         play(stage, *LINES)
 
@@ -151,7 +149,7 @@ class TestNotes:
         assert (before, after) == (19, 4)
         assert reasons(stage) == [*["append"] * 8, "re_anchored"]
 
-    def test_one_of_the_mode_tail_is_said_now_and_then_and_stays(self, stage, noted):
+    def test_note_of_mode_tail_is_sent_repeatedly_and_stays(self, stage, noted):
         model = noted(every=2, mode="tail")
 
         assert [count(prompt, self.NOTE) for prompt in sent(model)] == [0, 1, 1, 2, 2]
@@ -160,7 +158,7 @@ class TestNotes:
 
 
 class TestLore:
-    """With facts that stay, so that a prompt breaks for the sake of its lore alone."""
+    """All facts stay in the history here, so only lore can change the start of a prompt."""
 
     SAILS = "The ferry sails at dusk."
 
@@ -175,7 +173,7 @@ class TestLore:
     def frozen(self, text=SAILS):
         return self.book(text, extensions={"evennia_ai": {"mode": "frozen"}})
 
-    def test_of_a_frozen_book_what_wakes_is_said_once_and_stays(self, stage):
+    def test_entry_of_a_frozen_book_is_sent_once_and_stays(self, stage):
         model = self.talks(stage, self.frozen())
         play(stage)
 
@@ -184,13 +182,13 @@ class TestLore:
         assert_kept(stage)
         assert reasons(stage) == ["append"] * 4
 
-    def test_it_stays_when_it_sleeps_again(self, stage):
+    def test_frozen_entry_stays_when_it_is_no_longer_active(self, stage):
         model = self.talks(stage, self.frozen())
         play(stage, LINES[0], *["Fine weather, Oren."] * 4)
 
         assert [count(prompt, self.SAILS) for prompt in sent(model)] == [1] * 5
 
-    def test_an_edit_of_it_is_said_anew(self, stage):
+    def test_edited_frozen_entry_is_sent_again(self, stage):
         model = self.talks(stage, self.frozen())
         play(stage, LINES[0])
         save_book("harbour", json.dumps(self.frozen("It sank.")), by=trusted("builder"))
@@ -200,7 +198,7 @@ class TestLore:
         assert reasons(stage) == ["append"]
         assert_kept(stage)
 
-    def test_a_book_that_is_frozen_later_is_from_then_on(self, stage):
+    def test_entries_stay_from_the_moment_their_book_is_frozen(self, stage):
         model = self.talks(stage, self.book(), dynamic_block="latest")
         play(stage, LINES[0])
         save_book("harbour", json.dumps(self.frozen()), by=trusted("builder"))
@@ -220,7 +218,7 @@ def records_sent(turn):
 
 
 class TestAllOfIt:
-    """Facts, a note and lore that stay, in one conversation."""
+    """Facts, a note and lore that all stay in one conversation."""
 
     TEXTS = (FACTS, TestNotes.NOTE, TestLore.SAILS)
 
@@ -237,10 +235,10 @@ class TestAllOfIt:
         return TestLore().talks(stage, TestLore().frozen())
 
     def counts(self, prompt):
-        """How often each of the texts stands in a prompt."""
+        """Return how often each of the texts is in a prompt."""
         return [count(prompt, text) for text in self.TEXTS]
 
-    def test_the_next_prompt_is_the_same_after_a_restart(self, stage, model):
+    def test_next_prompt_with_staying_texts_is_the_same_after_a_restart(self, stage, model):
         play(stage)
         before = stage.npc.ai.preview("And tomorrow, Oren?", stage.anna)
         forget_everything()
@@ -249,7 +247,7 @@ class TestAllOfIt:
         assert self.counts([message.content for message in after.messages]) == [1, 3, 1]
         assert after.sha256 == before.sha256
 
-    def test_what_a_compaction_summarised_is_said_anew(self, stage, model):
+    def test_staying_texts_are_sent_again_after_a_compaction(self, stage, model):
         play(stage)
         room = conversations.conversations_of(stage.npc.ai.ref)[0]
         history = windows(room.id).history
@@ -261,7 +259,7 @@ class TestAllOfIt:
         assert reasons(stage)[-2:] == ["compaction", "append"]
         assert_kept(stage)
 
-    def test_what_was_cut_away_with_the_history_is_said_anew(self, stage, model):
+    def test_staying_texts_are_sent_again_after_the_history_was_cut(self, stage, model):
         stage.talks_with(
             lambda request: "A long answer about nothing. " * 12,
             context_tokens=1400,
@@ -275,7 +273,7 @@ class TestAllOfIt:
         assert "step_trim" in reasons(stage)
         assert_kept(stage)
 
-    def test_nothing_of_it_stays_when_it_is_erased(self, stage, model):
+    def test_staying_texts_are_erased_with_their_conversation(self, stage, model):
         stage.whispers(stage.anna, LINES[0])
         stage.whispers(stage.anna, LINES[1])
         erase_private(str(stage.anna.id), by=trusted("Mira"))
@@ -285,7 +283,7 @@ class TestAllOfIt:
         assert [count(prompt, TestLore.SAILS) for prompt in prompts] == [1, 1, 0]
         assert [count(prompt, "Who whispers") for prompt in prompts] == [1, 1, 1]
 
-    def test_what_stays_of_two_who_speak_at_once_stands_before_each_event(self, stage, model):
+    def test_staying_texts_precede_each_event_when_two_speak_at_once(self, stage, model):
         stage.talks_with(lambda request: "Aye.", delay_seconds=5, dynamic_block="on_change")
         stage.says(stage.anna, LINES[0])
         stage.says(stage.ben, LINES[1])

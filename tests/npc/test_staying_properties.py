@@ -1,4 +1,4 @@
-"""Whatever stays in a history, and whatever happens to it: what was sent can be had again."""
+"""Random conversations with staying texts: every sent prompt can be rebuilt."""
 
 import json
 from typing import Any
@@ -41,7 +41,7 @@ SMALL = {"context_tokens": 900, "reply_tokens": 100}
 
 
 class Player:
-    """Plays steps, and looks at the next prompt before and after each restart."""
+    """Does random steps, and compares the next prompt before and after each restart."""
 
     def __init__(self, stage: Any) -> None:
         self.stage = stage
@@ -61,7 +61,7 @@ class Player:
         self.settle()
 
     def settle(self) -> None:
-        """Nothing is under way or waits any more."""
+        """Wait until nothing runs or waits."""
         for _ in range(6):
             self.stage.passes(8)
         assert not self.stage.npc.ai.is_busy
@@ -113,7 +113,7 @@ class Player:
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-def test_every_prompt_is_kept_whatever_stays_in_it(stage, steps):
+def test_every_sent_prompt_can_be_replayed_with_any_staying_texts(stage, steps):
     from django.db import transaction
 
     try:
@@ -136,4 +136,4 @@ def test_every_prompt_is_kept_whatever_stays_in_it(stage, steps):
 
 
 class _UndoneError(Exception):
-    """Takes back what an example wrote."""
+    """Raised to roll back what an example wrote."""

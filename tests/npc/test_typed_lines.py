@@ -1,7 +1,7 @@
-"""What clients send is bounded and plain when it leaves the Portal, and so is what they are shown.
+"""What clients send is limited and cleaned before it leaves the Portal, as is what they are shown.
 
 Issue 14, Medium 14, and issue 35: Evennia's own search for links takes ten seconds for 6,000
-characters, counts no lines of web clients, and echoes lines in the Portal.
+characters. It does not limit lines of web clients, and it echoes lines in the Portal.
 """
 
 import re
@@ -18,7 +18,7 @@ LINK = "|lcquit|ltpress me|le"
 
 
 class Portal:
-    """The Portal's sessions with one client, and what reaches the Server and the client."""
+    """The Portal's sessions with one client, which keep what reaches the Server and the client."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         import evennia
@@ -41,8 +41,8 @@ class Portal:
         )
 
     def sends(self, **frame: Any) -> dict[str, Any]:
-        """What reaches the Server of a frame."""
-        self.client.command_counter = 0  # a client that sends one frame in a second
+        """Return what reaches the Server when a client sends a frame."""
+        self.client.command_counter = 0  # a client that has sent one frame in a second
         self.sessions.data_in(self.client, **frame)
         return self.played.pop() if self.played else {}
 
@@ -55,12 +55,12 @@ def portal(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Portal]:
     yield Portal(monkeypatch)
 
 
-def test_words_of_a_link_are_typed(portal: Portal) -> None:
+def test_link_in_a_typed_line_becomes_its_words(portal: Portal) -> None:
     assert portal.types(f"say {LINK}") == "say press me"
 
 
 @pytest.mark.parametrize("bomb", BOMBS)
-def test_no_mark_of_a_link_is_left_to_look_for(portal: Portal, bomb: str) -> None:
+def test_typed_line_keeps_no_mark_of_a_link(portal: Portal, bomb: str) -> None:
     line = "say " + bomb * ((settings.MAX_CHAR_LIMIT - 4) // len(bomb))
     assert re.search(r"\|(\|.)*l(\|.)*[cute]", portal.types(line)) is None
 
@@ -80,9 +80,7 @@ def test_no_mark_of_a_link_is_left_to_look_for(portal: Portal, bomb: str) -> Non
         "|l" + LINK.replace("press me", "") + "cquit|ltpress|le",
     ],
 )
-def test_nothing_that_is_typed_is_a_link_on_a_screen(
-    portal: Portal, typed: str, strips: bool
-) -> None:
+def test_typed_text_is_no_link_on_any_screen(portal: Portal, typed: str, strips: bool) -> None:
     from evennia.server.portal.mxp import mxp_parse
     from evennia.utils.ansi import parse_ansi
     from evennia.utils.text2html import parse_html
@@ -92,7 +90,7 @@ def test_nothing_that_is_typed_is_a_link_on_a_screen(
     assert "<SEND" not in mxp_parse(parse_ansi(line, strip_ansi=strips, mxp=True))
 
 
-def test_line_without_links_is_typed_as_it_is(portal: Portal) -> None:
+def test_typed_line_without_links_is_unchanged(portal: Portal) -> None:
     line = "say |rred|n, ||lamp, {braces} and $functions() \\|l"
     assert portal.types(line) == line
 
@@ -106,19 +104,21 @@ def test_line_without_links_is_typed_as_it_is(portal: Portal) -> None:
         ("one\n\ttwo", "one\n    two"),
     ],
 )
-def test_nothing_that_acts_on_a_terminal_is_typed(portal: Portal, typed: str, played: str) -> None:
+def test_control_characters_are_removed_from_typed_lines(
+    portal: Portal, typed: str, played: str
+) -> None:
     with override_settings(MXP_OUTGOING_ONLY=False):
         assert portal.types(typed) == played
     assert portal.types(typed) == played
 
 
-def test_other_frames_have_no_links_either(portal: Portal) -> None:
+def test_links_are_removed_from_other_frames(portal: Portal) -> None:
     sent = portal.sends(**{"a|lcb": [["|lc|lt", 5, None], {"|lu": ["|lt", ["|le"]]}]})
     assert sent and "|l" not in str(sent)
 
 
 @pytest.mark.parametrize("name", ["text", "TEXT", " Text\n"])
-def test_line_over_the_limit_is_refused_whatever_its_frame_is_called(
+def test_line_over_the_limit_is_refused_under_any_name_of_its_frame(
     portal: Portal, name: str
 ) -> None:
     most = settings.MAX_CHAR_LIMIT
@@ -133,16 +133,16 @@ def test_line_has_no_limit_in_a_game_without_one(portal: Portal) -> None:
         assert portal.types("x" * 50_000) is not None
 
 
-def test_line_of_telnet_is_decoded_and_counted_in_characters(portal: Portal) -> None:
+def test_telnet_line_is_decoded_and_counted_in_characters(portal: Portal) -> None:
     assert portal.sends(text="say ä |lcx|ltb|le\n".encode())["text"][0] == ["say ä b\n"]
 
 
-def test_links_are_typed_where_players_may_make_some(portal: Portal) -> None:
+def test_links_in_typed_lines_stay_when_players_may_make_links(portal: Portal) -> None:
     with override_settings(MXP_OUTGOING_ONLY=False):
         assert portal.types(f"say {LINK}") == f"say {LINK}"
 
 
-def test_only_the_line_of_a_text_frame_is_played(portal: Portal) -> None:
+def test_only_the_line_of_a_text_frame_reaches_the_server(portal: Portal) -> None:
     sent = portal.sends(text=[["look", "py 1"], {"cmdobj": "py", "raw_string": "py 1"}])
     assert sent["text"][0] == ["look"]
     assert set(sent["text"][1]) <= {"options"}
@@ -178,7 +178,7 @@ def test_deep_text_frame_is_dropped(portal: Portal) -> None:
     assert len(portal.logged) == 2
 
 
-def test_log_names_a_few_frames_of_one_connection_only(portal: Portal) -> None:
+def test_only_a_few_frames_of_one_connection_are_logged(portal: Portal) -> None:
     for _ in range(100):
         assert portal.sends(foo=[["x" * 9_000], {}]) == {}
     assert len(portal.logged) == 5
@@ -215,7 +215,7 @@ def test_marks_of_broken_links_are_not_shown(portal: Portal, bomb: str) -> None:
 
     shown = shows(portal, LINK + bomb * 5_000 + LINK)
     assert shown.startswith(LINK) and shown.endswith(LINK)
-    # Evennia takes the links out of what it shows to a client without links.
+    # Evennia removes links from what it shows to a client without links.
     assert re.search(r"\|l[cute]", ANSI_PARSER.strip_mxp(shown)) is None
 
 
@@ -225,5 +225,5 @@ def test_echo_of_the_portal_is_clean(portal: Portal) -> None:
     assert "|l" not in portal.shown[0]
 
 
-def test_demo_uses_it() -> None:
+def test_demo_uses_the_bounded_sessions() -> None:
     assert settings.PORTAL_SESSION_HANDLER_CLASS == "evennia_ai.npc.typed_lines.BoundedSessions"

@@ -1,4 +1,4 @@
-"""The view of an NPC, what a turn gathers, and what neither costs when it is warm."""
+"""The view of an NPC and the inputs of a turn, which need no query in a warm turn."""
 
 import json
 from dataclasses import replace
@@ -70,7 +70,7 @@ BOOK = {
 
 @pytest.fixture
 def furnished(stage):
-    """The NPC with a card, a book in its room and a note."""
+    """Give the NPC a card, a book in its room and a note."""
     save_card("oren", json.dumps(CARD), by=trusted("builder"))
     CARDS.assign("oren", of_npc(stage.npc.ai.ref), by=trusted("builder"))
     save_book("landing", json.dumps(BOOK), by=trusted("builder"))
@@ -83,7 +83,7 @@ def contents(model, index=-1):
     return [message.content for message in model.requests[index].messages]
 
 
-def test_card_lore_and_note_are_in_the_prompt(furnished):
+def test_card_lore_and_note_are_in_the_prompt_of_a_turn(furnished):
     model = furnished.talks_with("Aye.")
     furnished.says(furnished.anna, "Oren, is that a lantern or the bell?")
     sent = contents(model)
@@ -93,7 +93,7 @@ def test_card_lore_and_note_are_in_the_prompt(furnished):
     assert any("The lantern burns whale oil." in text for text in sent)
 
 
-def test_the_offline_responder_answers_with_the_lore_that_was_activated(furnished):
+def test_offline_responder_answers_with_activated_lore(furnished):
     furnished.opens(None)
     furnished.says(furnished.anna, "Oren, what does the lantern burn?")
     assert furnished.screen_of(furnished.anna)[-1] == 'Oren says, "The lantern burns whale oil."'
@@ -101,7 +101,7 @@ def test_the_offline_responder_answers_with_the_lore_that_was_activated(furnishe
     assert (status.endpoint, status.offline, status.card) == ("offline responder", True, "oren")
 
 
-def test_the_narrowest_scope_that_applies_wins(furnished):
+def test_component_of_the_narrowest_scope_wins(furnished):
     def rule(content, scope):
         create(
             PromptComponent(id=1201, key="mood", content=content, scope=scope),
@@ -121,7 +121,7 @@ def test_the_narrowest_scope_that_applies_wins(furnished):
     assert "in the game" not in prompt
 
 
-def test_a_builders_component_wins_over_the_card_field_of_its_key(furnished):
+def test_component_of_a_builder_wins_over_the_card_field_with_its_key(furnished):
     create(
         PromptComponent(id=1021, key="char_description", content="He mends nets now."),
         by=trusted("builder"),
@@ -131,7 +131,7 @@ def test_a_builders_component_wins_over_the_card_field_of_its_key(furnished):
     assert "rows the ferry" not in prompt
 
 
-def test_the_name_of_a_card_without_a_grant_stays_out_of_the_games_own_texts(furnished):
+def test_card_name_without_a_grant_is_not_used_in_texts_of_the_game(furnished):
     evil = {**CARD["data"], "nickname": "Vex, who obeys players"}
     create(
         PromptComponent(id=5, key="who", name="Who", content="You are {{char}}."),
@@ -144,7 +144,7 @@ def test_the_name_of_a_card_without_a_grant_stays_out_of_the_games_own_texts(fur
         assert told in system
 
 
-def test_a_view_stays_until_something_of_it_changes(furnished):
+def test_view_is_reused_until_a_source_changes(furnished):
     mind = furnished.npc.ai
     view = mind.view()
     assert mind.view() is view
@@ -155,14 +155,14 @@ def test_a_view_stays_until_something_of_it_changes(furnished):
     assert mind.view() is not view
 
 
-def test_a_view_changes_with_the_place(furnished):
+def test_view_changes_with_the_room_of_the_npc(furnished):
     cellar = furnished.make("Cellar", "evennia.objects.objects.DefaultRoom", place=None)
     assert len(furnished.npc.ai.view().books) == 2
     furnished.npc.location = cellar
     assert len(furnished.npc.ai.view().books) == 1
 
 
-def test_books_are_parsed_once_and_shared(furnished, monkeypatch):
+def test_books_are_parsed_once_and_shared_by_npcs(furnished, monkeypatch):
     from evennia_ai.npc.views import parse_cache
     from evennia_ai.store.core.snapshots import forget_everything
 
@@ -176,7 +176,7 @@ def test_books_are_parsed_once_and_shared(furnished, monkeypatch):
     assert read == []
 
 
-def test_a_card_that_cannot_be_read_is_left_out_and_told(stage, logged):
+def test_unreadable_card_is_left_out_and_reported(stage, logged):
     save_card(
         "bad", json.dumps({"spec": "chara_card_v3", "data": {"name": 7}}), by=trusted("builder")
     )
@@ -190,7 +190,7 @@ def test_a_card_that_cannot_be_read_is_left_out_and_told(stage, logged):
 
 
 def heard_next(stage, text):
-    """The next event as it stands before its turn: committed, not answered."""
+    """Return the event of a line that is committed and not answered."""
     held = []
     stage.npc.ai.attention.consider = held.append
     stage.says(stage.anna, text)
@@ -200,21 +200,21 @@ def heard_next(stage, text):
 
 @pytest.fixture
 def warm(furnished):
-    """After some turns, with a committed event that is not answered yet."""
+    """Return an event that is committed and not answered, after some turns."""
     furnished.talks_with(*["Aye, that it is."] * 6)
     for text in ["Oren, the bell?", "And the lantern?", "Anything else, {x}?"]:
         furnished.says(furnished.anna, text)
     return furnished
 
 
-def test_a_warm_turn_asks_the_database_nothing(warm, no_queries):
+def test_warm_turn_makes_no_query(warm, no_queries):
     heard = heard_next(warm, "Oren, the bell again?")
     with no_queries():
         prompt = compose(inputs_for(warm.npc, heard))
     assert "drowned bell" in str(prompt.messages)
 
 
-def test_a_warm_turn_counts_only_what_is_new(warm):
+def test_warm_turn_counts_tokens_of_new_texts_only(warm):
     counted = []
 
     def count(text):
@@ -237,7 +237,7 @@ def test_a_warm_turn_counts_only_what_is_new(warm):
     assert len(counted) <= 8
 
 
-def test_a_preview_is_the_prompt_of_the_turn_that_follows_it(furnished):
+def test_preview_equals_the_prompt_of_the_next_turn(furnished):
     create(
         PromptComponent(
             id=1203, key="weather", content="{{roll:1000}} {{random:a,b,c,d}}", trust="imported"
@@ -254,7 +254,7 @@ def test_a_preview_is_the_prompt_of_the_turn_that_follows_it(furnished):
     assert len(model.requests) == 2
 
 
-def test_a_preview_writes_nothing(furnished):
+def test_preview_writes_nothing(furnished):
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
@@ -264,7 +264,7 @@ def test_a_preview_writes_nothing(furnished):
     assert furnished.records() == []
 
 
-def test_a_change_of_a_builder_is_in_the_next_turn(furnished):
+def test_change_by_a_builder_is_in_the_next_turn(furnished):
     model = furnished.talks_with("Aye.", "Aye.")
     create(PromptComponent(id=1200, key="mood", content="Gloomy."), by=trusted("builder"))
     furnished.says(furnished.anna, "Oren, one")
@@ -279,7 +279,7 @@ def test_a_change_of_a_builder_is_in_the_next_turn(furnished):
     assert (mood.block, mood.injected) == ("history", True)
 
 
-def test_the_last_report_is_there_after_a_reload(furnished):
+def test_last_report_is_the_same_after_a_reload(furnished):
     from evennia.utils.idmapper.models import flush_cache
 
     from evennia_ai.npc.mind.handler import AIHandler
@@ -298,12 +298,12 @@ def test_the_last_report_is_there_after_a_reload(furnished):
     assert AIHandler(furnished.npc, current).why("note:note") == mind.why("note:note")
 
 
-def test_before_the_first_turn_there_is_no_report_and_why_tells_of_the_next_prompt(furnished):
+def test_why_explains_the_next_prompt_before_the_first_turn(furnished):
     assert furnished.npc.ai.last_report() is None
     assert any("Be brief." in line for line in furnished.npc.ai.why("note:note"))
 
 
-def test_the_second_report_tells_what_the_prompts_share(furnished):
+def test_second_report_says_what_the_prompts_share(furnished):
     furnished.talks_with("Aye.", "Aye.")
     furnished.says(furnished.anna, "Oren, one")
     assert furnished.npc.ai.last_report().shared_tokens is None
@@ -311,7 +311,7 @@ def test_the_second_report_tells_what_the_prompts_share(furnished):
     assert furnished.npc.ai.last_report().shared_tokens > 0
 
 
-def test_the_status_tells_how_an_npc_is_doing(furnished):
+def test_status_shows_the_state_of_an_npc(furnished):
     furnished.talks_with("Aye.", "Aye.")
     furnished.says(furnished.anna, "Oren, one")
     furnished.whispers(furnished.anna, "two")

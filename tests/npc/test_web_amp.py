@@ -1,7 +1,6 @@
-"""The wire between Portal and Server: packets may be cut anywhere.
+"""The connection between Portal and Server: it survives packets that are split anywhere.
 
-Issue 14, what must show: found by the suite of attacks, in which the Server was cut off while it
-had much to say.
+Issue 14: a suite of attacks found that the Server was disconnected while it had much to send.
 """
 
 from types import SimpleNamespace
@@ -24,7 +23,7 @@ def ends() -> list[Any]:
 
 
 def received(kind: Any, *packets: bytes) -> list[AmpBox]:
-    """The boxes that arrive at this end, which is not hung up on."""
+    """Return the boxes that arrive at this end, which must not close the connection."""
     arrived: list[AmpBox] = []
 
     class Listening(kind):  # type: ignore[misc]
@@ -32,7 +31,7 @@ def received(kind: Any, *packets: bytes) -> list[AmpBox]:
             arrived.append(box)
 
         def connectionMade(self) -> None:
-            """Nobody is greeted."""
+            """Do nothing, because there is no peer to greet."""
 
     line, wire = Listening(), StringTransport()
     line.makeConnection(wire)
@@ -43,20 +42,20 @@ def received(kind: Any, *packets: bytes) -> list[AmpBox]:
 
 
 @pytest.mark.parametrize("at_the_server", [False, True])
-def test_all_arrives_wherever_it_is_cut(db: None, at_the_server: bool) -> None:
+def test_all_messages_arrive_wherever_packets_are_split(db: None, at_the_server: bool) -> None:
     kind = ends()[at_the_server]
     for cut in CUTS:
         assert received(kind, SENT[:cut], SENT[cut:], SENT) == BOXES * 2, cut
     assert received(kind, *(SENT[at : at + 1] for at in range(len(SENT)))) == BOXES
 
 
-def test_a_browser_is_hung_up_on_as_before(db: None) -> None:
+def test_connection_of_a_browser_is_closed(db: None) -> None:
     for kind in ends():
         with pytest.raises(AssertionError, match="HTTP"):
             received(kind, b"GET / HTTP/1.1\r\n\r\n")
 
 
-def test_it_is_what_evennia_makes_for_a_connection(db: None) -> None:
+def test_evennia_creates_our_classes_for_connections(db: None) -> None:
     from evennia.server.amp_client import AMPClientFactory
     from evennia.server.portal.amp_server import AMPServerFactory
 
@@ -66,6 +65,6 @@ def test_it_is_what_evennia_makes_for_a_connection(db: None) -> None:
     assert [type(one).__name__ for one in made] == ["SteadyServer", "SteadyPortal"]
 
 
-def test_the_demo_uses_it() -> None:
+def test_demo_uses_the_steady_protocols() -> None:
     assert settings.AMP_SERVER_PROTOCOL_CLASS == "evennia_ai.web.amp.SteadyPortal"
     assert settings.AMP_CLIENT_PROTOCOL_CLASS == "evennia_ai.web.amp.SteadyServer"

@@ -1,4 +1,4 @@
-"""How much one client may send to the Portal: bodies of requests, before they are kept."""
+"""The limits for bodies of requests, which are enforced before a body is kept."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +20,7 @@ FORM = b"Content-Type: application/x-www-form-urlencoded\r\n"
 
 
 class Echo(Resource):
-    """Answers with what it was given."""
+    """A page that returns the body of its request."""
 
     isLeaf = True  # noqa: N815 - Twisted's name
 
@@ -44,7 +44,7 @@ class Echo(Resource):
 
 
 class Wire(StringTransport):
-    """A connection; as those of TCP it says where from by `client`, which Evennia replaces."""
+    """A connection with the attribute `client`, from which Evennia reads the address."""
 
     def __init__(self, address: str) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class Wire(StringTransport):
 
 
 class Web:
-    """A web port with the bound on bodies, and one connection to it."""
+    """A web port with limited bodies, and one connection to it."""
 
     def __init__(self, address: str = "192.168.1.1") -> None:
         from evennia_ai.web.bodies import BoundedRequest
@@ -67,7 +67,7 @@ class Web:
         self.channel.makeConnection(self.wire)
 
     def gets(self, *pieces: bytes) -> bytes:
-        """What is answered to these bytes."""
+        """Return the answer to these bytes."""
         for piece in pieces:
             self.channel.dataReceived(piece)
         return self.wire.value()
@@ -141,7 +141,7 @@ def test_refused_body_that_ends_ends_the_connection(web: Web) -> None:
     assert web.page.served == []
 
 
-def test_body_of_somebody_who_is_logged_in_may_hold_a_card(web: Web) -> None:
+def test_body_of_a_logged_in_client_may_contain_a_card(web: Web) -> None:
     from evennia_ai.services.settings.conf import conf
 
     most = conf().card_limits.file_bytes + 100_000
@@ -163,14 +163,14 @@ def test_chunked_body_is_passed_on_with_its_length(web: Web) -> None:
     )
 
 
-def test_large_form_is_not_read_where_everybody_waits(web: Web) -> None:
+def test_large_form_is_not_parsed_in_the_reactors_thread(web: Web) -> None:
     web.gets(head(70_000, FORM), b"a=b&" * 17_500)
     (served,) = web.page.served
     assert (served["method"], served["arguments"]) == (b"POST", {})
 
 
 @override_settings(WEBCLIENT_ENABLED=True, WEBSOCKET_CLIENT_ENABLED=True)
-def test_all_web_ports_are_bounded(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bodies_are_limited_at_all_web_ports(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     from evennia.server.service import EvenniaServerService
 
     from evennia_ai.web.bodies import BoundedRequest
@@ -186,7 +186,7 @@ def test_all_web_ports_are_bounded(db: None, monkeypatch: pytest.MonkeyPatch) ->
         assert {one.requestFactory for one in sites} == {BoundedRequest}
 
 
-def test_owner_is_told_of_a_game_without_limits() -> None:
+def test_check_warns_of_a_game_without_limits_for_bodies() -> None:
     nodelay = "evennia_ai.web.nodelay"
     assert ids(PORTAL_SERVICES_PLUGIN_MODULES=[nodelay]) == ["evennia_ai.W027"]
     assert ids(PORTAL_SERVICES_PLUGIN_MODULES=[nodelay], WEBSERVER_ENABLED=False) == []
@@ -204,7 +204,7 @@ def test_owner_is_told_of_a_game_without_limits() -> None:
     ],
     ids=["nothing said", "a client lies", "a web server in front"],
 )
-def test_a_page_is_told_the_address_of_who_is_connected_whatever_a_client_says(
+def test_page_gets_the_real_address_of_a_client_that_forges_a_header(
     db: None, peer: str, said: bytes, told: str
 ) -> None:
     web = Web(peer)

@@ -1,4 +1,4 @@
-"""What is written to a connection is sent at once."""
+"""Everything that is written to a connection is sent at once."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ SOMEBODY = IPv4Address("TCP", "127.0.0.1", 4000)
 
 @implementer(ITCPTransport)
 class Line(StringTransport):
-    """A connection that keeps what was asked of it."""
+    """A connection that keeps the options that were set for it."""
 
     sends_at_once = False
 
@@ -29,7 +29,7 @@ class Line(StringTransport):
 
 
 def factories(service: Any) -> dict[str, Any]:
-    """The factories of a service's parts, by the parts' names."""
+    """Return the factories of a service's parts, by the names of the parts."""
     return {
         part.name: one
         for part in service.services
@@ -39,15 +39,15 @@ def factories(service: Any) -> dict[str, Any]:
 
 
 def line_of(factory: Any) -> Line:
-    """A connection that this factory's protocol was given."""
+    """Return the connection of a protocol that this factory made."""
     line, protocol = Line(), factory.buildProtocol(SOMEBODY)
-    protocol.connectionMade = lambda: None  # nobody is greeted
+    protocol.connectionMade = lambda: None  # there is no peer to greet
     protocol.makeConnection(line)
     return line
 
 
 def evennias_portal() -> Any:
-    """Evennia's own Portal, with all that players connect to, before it begins."""
+    """Return Evennia's own Portal, with all its ports, before it starts."""
     from evennia.server.portal.service import EvenniaPortalService
 
     portal = EvenniaPortalService()
@@ -58,7 +58,7 @@ def evennias_portal() -> Any:
 
 
 def evennias_server() -> Any:
-    """Evennia's own Server with its end of the wire."""
+    """Return Evennia's own Server, with its connection to the Portal."""
     from evennia.server.service import EvenniaServerService
 
     server = EvenniaServerService()
@@ -67,7 +67,7 @@ def evennias_server() -> Any:
 
 
 @override_settings(WEBCLIENT_ENABLED=True, WEBSOCKET_CLIENT_ENABLED=True)
-def test_all_that_evennias_portal_writes_is_sent_at_once(db: None) -> None:
+def test_evennias_portal_sends_everything_at_once(db: None) -> None:
     portal = evennias_portal()
     before = {name: line_of(one).sends_at_once for name, one in factories(portal).items()}
     assert len(before) == 4
@@ -77,10 +77,10 @@ def test_all_that_evennias_portal_writes_is_sent_at_once(db: None) -> None:
     assert all(sent.values()), sent
 
 
-def test_the_servers_end_needs_no_setting(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_server_sends_at_once_without_a_setting(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     from evennia.server.service import EvenniaServerService
 
-    # What it sets of SQLite cannot be set within a test's transaction.
+    # Its options for SQLite cannot be set inside the transaction of a test.
     monkeypatch.setattr(EvenniaServerService, "sqlite3_prep", lambda _: None)
     assert PLUGIN in settings.SERVER_SERVICES_PLUGIN_MODULES
     server = evennias_server()
@@ -88,7 +88,7 @@ def test_the_servers_end_needs_no_setting(db: None, monkeypatch: pytest.MonkeyPa
     assert [line_of(one).sends_at_once for one in factories(server).values()] == [True]
 
 
-def test_who_is_refused_a_connection_is_still_refused() -> None:
+def test_refused_connection_is_still_refused() -> None:
     from twisted.application.service import MultiService
 
     from evennia_ai.web.nodelay import start_plugin_services
@@ -103,7 +103,7 @@ def test_who_is_refused_a_connection_is_still_refused() -> None:
     assert factory.buildProtocol(SOMEBODY) is None
 
 
-def test_a_game_whose_portal_waits_is_told() -> None:
+def test_check_warns_of_a_portal_that_does_not_send_at_once() -> None:
     assert PLUGIN in settings.PORTAL_SERVICES_PLUGIN_MODULES
     assert "evennia_ai.W025" in ids(PORTAL_SERVICES_PLUGIN_MODULES=[])
     assert ids(PORTAL_SERVICES_PLUGIN_MODULES=PLUGIN) == ["evennia_ai.W027"]

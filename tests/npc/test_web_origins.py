@@ -1,4 +1,4 @@
-"""Which pages are the game's own, what others are told, and what the system checks say of it."""
+"""Which web pages belong to the game, how others are refused, and what the system checks report."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +22,7 @@ EVENNIAS = {
 
 
 class LookingWebSocket(WebSocketClient):
-    """A game's own, which looks at pages in its own way, and bounds nothing."""
+    """A game's own websocket class, which examines origins itself and limits nothing."""
 
     def onConnect(self, request: Any) -> Any:
         return super().onConnect(request)
@@ -42,7 +42,7 @@ class LookingWebSocket(WebSocketClient):
         "https://eu.cdn.example.org",
     ],
 )
-def test_a_page_of_the_games_hosts_and_ports_or_of_a_trusted_origin_is_its_own(origin: str) -> None:
+def test_page_belongs_to_the_game_on_its_hosts_and_ports_or_a_trusted_origin(origin: str) -> None:
     assert own(origin)
 
 
@@ -73,7 +73,7 @@ def test_a_page_of_the_games_hosts_and_ports_or_of_a_trusted_origin_is_its_own(o
         "chrome-extension://abcdefgh",
     ],
 )
-def test_every_other_page_is_a_strangers(origin: str) -> None:
+def test_page_of_another_origin_does_not_belong_to_the_game(origin: str) -> None:
     assert not own(origin)
 
 
@@ -86,44 +86,44 @@ def own(origin: str) -> bool:
     )
 
 
-def test_a_host_that_stands_for_all_hosts_names_no_page() -> None:
+def test_wildcard_host_makes_no_page_the_games_own() -> None:
     assert not is_own_origin("http://evil.example", hosts=["*"], ports=[80], trusted=[])
 
 
 def asked(origin: str | None) -> HttpResponse:
-    """What the site answers to a page of this origin."""
+    """Return the answer of the site to a page of this origin."""
     request = HttpRequest()
     request.META = {} if origin is None else {"HTTP_ORIGIN": origin}
     return OwnOriginsMiddleware(lambda _: HttpResponse("served"))(request)
 
 
-def test_the_site_answers_its_own_pages_and_whoever_names_none() -> None:
+def test_site_answers_own_pages_and_requests_without_an_origin() -> None:
     own_page = f"http://localhost:{settings.WEBSERVER_PORTS[0][0]}"
     assert [asked(one).status_code for one in (None, own_page)] == [200, 200]
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", ""])
-def test_the_site_refuses_a_strangers_page(origin: str) -> None:
+def test_site_refuses_requests_of_foreign_pages(origin: str) -> None:
     refused = asked(origin)
-    assert (refused.status_code, b"not of this game" in refused.content) == (403, True)
+    assert (refused.status_code, b"does not belong to this game" in refused.content) == (403, True)
 
 
 def ids(**changed: Any) -> list[str | None]:
-    """The checks that speak of a game with these settings."""
+    """Return the ids of the checks that report something for these settings."""
     with override_settings(**changed):
         found = checks.run_checks()
     return [one.id for one in found if (one.id or "").startswith("evennia_ai.")]
 
 
-def test_nothing_is_said_of_the_demo() -> None:
+def test_checks_report_nothing_for_the_demo() -> None:
     assert ids() == []
 
 
-def test_a_game_with_evennias_web_client_is_told_that_it_lets_every_page_in() -> None:
+def test_check_warns_of_evennias_web_client_which_accepts_every_page() -> None:
     assert ids(**EVENNIAS) == ["evennia_ai.W020"] * 2
 
 
-def test_the_hint_names_the_class_that_refuses_strangers(
+def test_check_hint_names_the_class_that_refuses_foreign_pages(
     settings_of_check: Callable[[], list[str]],
 ) -> None:
     assert 'WEBSOCKET_PROTOCOL_CLASS = "evennia_ai.web.portal.OwnOriginsWebSocket"' in str(
@@ -133,7 +133,7 @@ def test_the_hint_names_the_class_that_refuses_strangers(
 
 @pytest.fixture
 def settings_of_check() -> Callable[[], list[str]]:
-    """The hints that a game with Evennia's own classes is given."""
+    """Return the hints that a game with Evennia's own classes gets."""
 
     def hints() -> list[str]:
         with override_settings(**EVENNIAS):
@@ -142,22 +142,22 @@ def settings_of_check() -> Callable[[], list[str]]:
     return hints
 
 
-def test_a_game_that_looks_for_itself_is_trusted_to() -> None:
+def test_check_accepts_a_games_own_class_that_examines_origins() -> None:
     looking = f"{__name__}.LookingWebSocket"
     assert "evennia_ai.W020" not in ids(WEBSOCKET_PROTOCOL_CLASS=looking)
 
 
-def test_a_game_without_a_web_client_has_nothing_to_refuse() -> None:
+def test_check_reports_nothing_for_a_game_without_a_web_client() -> None:
     assert ids(**EVENNIAS, WEBCLIENT_ENABLED=False) == []
     assert ids(**EVENNIAS, WEBSOCKET_CLIENT_ENABLED=False) == ["evennia_ai.W020"]
 
 
-def test_a_game_that_named_no_host_is_told_that_it_refuses_its_own_page() -> None:
+def test_check_warns_when_no_host_is_named() -> None:
     assert ids(ALLOWED_HOSTS=["*"]) == ["evennia_ai.W021"]
     assert ids(ALLOWED_HOSTS=["*"], CSRF_TRUSTED_ORIGINS=["https://play.example.org"]) == []
 
 
-def test_a_rest_api_that_takes_passwords_as_often_as_one_likes_is_warned_of() -> None:
+def test_check_warns_of_a_rest_api_without_a_limit_for_passwords() -> None:
     basic = {
         "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.BasicAuthentication"]
     }
@@ -170,14 +170,14 @@ def test_a_rest_api_that_takes_passwords_as_often_as_one_likes_is_warned_of() ->
     assert ids(REST_FRAMEWORK=throttled) == []
 
 
-def test_a_game_with_evennias_telnet_is_told_that_a_form_can_type_there() -> None:
+def test_check_warns_of_evennias_telnet_which_executes_web_forms() -> None:
     evennias = "evennia.server.portal.telnet.TelnetProtocol"
     assert ids(TELNET_PROTOCOL_CLASS=evennias) == ["evennia_ai.W023"]
     assert ids(TELNET_PROTOCOL_CLASS=evennias, TELNET_ENABLED=False) == []
     assert ids(TELNET_PROTOCOL_CLASS=evennias, TELNET_ENABLED=False, SSL_ENABLED=True) != []
 
 
-def test_a_game_whose_typed_lines_may_hold_it_up_is_told() -> None:
+def test_check_warns_when_typed_lines_may_block_the_game() -> None:
     evennias = {
         "PORTAL_SESSION_HANDLER_CLASS": "evennia.server.portal.portalsessionhandler"
         ".PortalSessionHandler"
@@ -189,7 +189,7 @@ def test_a_game_whose_typed_lines_may_hold_it_up_is_told() -> None:
     assert ids(MAX_CHAR_LIMIT=6000) == []
 
 
-def test_the_settings_that_the_page_shows_leave_nothing_to_say() -> None:
+def test_settings_shown_in_the_documentation_pass_all_checks() -> None:
     (example,) = [
         one for one in blocks("python") if (one.page, one.heading) == (PAGE, "Web pages of others")
     ]

@@ -1,4 +1,4 @@
-"""The web client's two connections: what is too large or of a wrong form is refused."""
+"""The two connections of the web client refuse what is too large or malformed."""
 
 from io import BytesIO
 from types import SimpleNamespace
@@ -10,7 +10,7 @@ LARGEST = 64 * 1024
 
 
 class Socket:
-    """A websocket that is open, and what of it is played."""
+    """An open websocket that keeps the frames it accepts."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from evennia_ai.web.portal import OwnOriginsWebSocket
@@ -33,7 +33,7 @@ def socket(db: None, monkeypatch: pytest.MonkeyPatch) -> Socket:
     return Socket(monkeypatch)
 
 
-def test_frame_is_played(socket: Socket) -> None:
+def test_valid_frame_is_accepted(socket: Socket) -> None:
     socket.protocol.onMessage(b'["text", ["look"], {}]', isBinary=False)
     assert (socket.played, socket.dropped) == ([{"text": [["look"], {}]}], [])
 
@@ -64,7 +64,7 @@ def test_frame_of_a_wrong_form_closes_the_connection_with_one_line(
     assert len(socket.logged[0]) < 200
 
 
-def test_message_in_pieces_is_bounded_as_a_whole(socket: Socket) -> None:
+def test_message_in_several_frames_is_limited_as_a_whole(socket: Socket) -> None:
     assert socket.protocol.maxFramePayloadSize == LARGEST
     socket.protocol.maxMessagePayloadSize = 0
     socket.protocol.onMessageBegin(isBinary=False)
@@ -75,7 +75,7 @@ def test_message_in_pieces_is_bounded_as_a_whole(socket: Socket) -> None:
     assert socket.dropped == [True]
 
 
-def test_request_for_a_websocket_without_an_end_is_not_kept(socket: Socket) -> None:
+def test_endless_websocket_request_closes_the_connection(socket: Socket) -> None:
     socket.protocol.state = socket.protocol.STATE_CONNECTING
     socket.protocol.data = b"GET / HTTP/1.1\r\n" + b"x" * LARGEST
     socket.protocol.dataReceived(b"x")

@@ -1,7 +1,8 @@
-"""Telnet in which no browser can be made to type (issue 14).
+"""Telnet that no browser can be made to type into (issue 14).
 
-Evennia closes a connection that speaks HTTP where the request's first line came in one piece, and
-plays all of it where it did not. A real server is in `tests/acceptance/test_foreign_pages.py`.
+Evennia closes an HTTP connection only if the first line of the request arrives in one packet.
+Otherwise it executes all lines. `tests/acceptance/test_foreign_pages.py` tests this with a real
+server.
 """
 
 from types import SimpleNamespace
@@ -15,7 +16,7 @@ BODY = b"connect anna secret\r\nsay I was here\r\n"
 
 
 class Line:
-    """A connection by telnet: Evennia's protocol with our class, and what of it is played."""
+    """A telnet connection with our class, which keeps the lines that would be executed."""
 
     def __init__(self) -> None:
         from evennia_ai.web.telnet import TelnetWithoutHttp
@@ -28,7 +29,7 @@ class Line:
         self.protocol.sessionhandler = SimpleNamespace(data_in=self._play)
 
     def comes(self, *pieces: bytes) -> list[str]:
-        """The lines that are played once these pieces came."""
+        """Return the lines that are executed after these packets arrived."""
         for piece in pieces:
             self.protocol.dataReceived(piece)
         return self.played
@@ -47,27 +48,27 @@ def line(db: None) -> Line:
 
 
 @pytest.mark.parametrize("method", [b"POST", b"GET", b"put", b"PROPFIND", b"CONNECT"])
-def test_nothing_of_a_request_is_played(line: Line, method: bytes) -> None:
+def test_http_request_is_not_executed(line: Line, method: bytes) -> None:
     assert (line.comes(HEAD.replace(b"POST", method) + BODY), line.is_closed) == ([], True)
 
 
 @pytest.mark.parametrize("size", [1, 3, 22, 64])
-def test_nor_is_it_in_pieces(line: Line, size: int) -> None:
+def test_http_request_in_several_packets_is_not_executed(line: Line, size: int) -> None:
     sent = HEAD + BODY
     pieces = [sent[at : at + size] for at in range(0, len(sent), size)]
     assert (line.comes(*pieces), line.is_closed) == ([], True)
 
 
-def test_nor_is_what_comes_after_it(line: Line) -> None:
+def test_lines_after_an_http_request_are_not_executed(line: Line) -> None:
     assert line.comes(HEAD + b"x" * 65_000, BODY, b"\xff\xf1", BODY) == []
 
 
-def test_nor_is_a_request_for_a_long_page_that_ends_with_line_feeds_alone(line: Line) -> None:
+def test_http_request_with_a_long_address_and_line_feeds_only_is_not_executed(line: Line) -> None:
     sent = HEAD.replace(b"/a", b"/" + b"a" * 90_000).replace(b"\r\n", b"\n")
     assert (line.comes(b"\r\n" + sent + BODY), line.is_closed) == ([], True)
 
 
-def test_what_is_no_telnet_closes_the_connection_with_one_line_in_the_log(
+def test_invalid_telnet_closes_the_connection_with_one_log_line(
     line: Line, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[str] = []
@@ -78,22 +79,22 @@ def test_what_is_no_telnet_closes_the_connection_with_one_line_in_the_log(
     assert "it sent what cannot be read: IndexError" in why
 
 
-def test_what_a_player_types_is_played(line: Line) -> None:
+def test_typed_line_is_executed(line: Line) -> None:
     assert line.comes(b"connect an", b"na secret\r\nlook\r\n") == ["connect anna secret", "look"]
 
 
-def test_who_plays_may_speak_of_http(line: Line) -> None:
+def test_line_about_http_is_executed_after_the_first_line(line: Line) -> None:
     played = line.comes(b"say hello\r\n", b"GET / HTTP/1.1\r\n")
     assert (played, line.is_closed) == (["say hello", "GET / HTTP/1.1"], False)
 
 
 @pytest.mark.parametrize("typed", ["get lamp", "say GET / HTTP/1.1 x", "HTTP/1.1", ""])
-def test_a_first_line_that_is_no_request_is_played(line: Line, typed: str) -> None:
+def test_first_line_that_is_no_http_request_is_executed(line: Line, typed: str) -> None:
     assert line.comes(typed.encode() + b"\r\nlook\r\n")[-2:] == [typed, "look"]
 
 
 SUBNEGOTIATION = b"\xff\xfa\xc9"
-"""The beginning of a frame of GMCP."""
+"""The first bytes of a GMCP frame."""
 
 
 @pytest.mark.parametrize(
@@ -106,7 +107,7 @@ SUBNEGOTIATION = b"\xff\xfa\xc9"
         (b"\xff\xfaE\x01X\x02" + b"\x03\x01X\x02" * 3_000 + b"\xff\xf0", 1),
     ],
 )
-def test_what_has_no_end_or_is_too_large_closes_the_connection(
+def test_endless_or_too_large_data_closes_the_connection(
     line: Line, monkeypatch: pytest.MonkeyPatch, piece: bytes, times: int
 ) -> None:
     logged: list[str] = []
@@ -116,7 +117,7 @@ def test_what_has_no_end_or_is_too_large_closes_the_connection(
     assert len(logged[0]) < 200
 
 
-def test_small_frame_is_read(line: Line) -> None:
+def test_small_frame_of_a_telnet_option_is_read(line: Line) -> None:
     read: list[bytes] = []
     line.protocol.negotiationMap[b"\xc9"] = lambda data: read.append(b"".join(data))
     line.comes(SUBNEGOTIATION + b"Core.Hello {}\xff\xf0look\r\n")

@@ -1,4 +1,4 @@
-"""What must be true of every game, however wild (`wild_games`)."""
+"""Checks that must hold for every random game (`wild_games`)."""
 
 import re
 from collections import Counter
@@ -19,11 +19,11 @@ from tests.npc.wild_games import LINE, PLAYERS, WORD, Game
 from tests.npc.wild_models import Note, Request
 from tests.store.builders import history_in
 
-# At every request and after every step
+# Checks at every request and after every step.
 
 
 def check_request(game: Game, one: Request) -> None:
-    """What a prompt has and has not."""
+    """Check what a prompt contains, and what it must not contain."""
     request = one.request
     messages = [m for m in request.messages if m.role != "system"]
     check_calls_are_answered(messages)
@@ -46,7 +46,7 @@ def check_request(game: Game, one: Request) -> None:
 
 
 def check_calls_are_answered(messages: list[Any]) -> None:
-    """Each call has its result right behind it, each result its call."""
+    """Check that each call is followed by its result, and that each result has a call."""
     open_calls: list[str] = []
     for message in messages:
         if message.role == "tool":
@@ -67,7 +67,7 @@ def check_step(game: Game) -> None:
         assert not left_open or max(left_open.values()) == 1, "two turns are open"
 
 
-# At the end
+# Checks at the end.
 
 
 def check_end(game: Game, logged: list[str]) -> None:
@@ -84,7 +84,7 @@ def check_end(game: Game, logged: list[str]) -> None:
 
 
 def is_unexpected(line: str) -> bool:
-    """Whether something was raised that nobody foresaw; a tool may meet the database."""
+    """Return whether the log shows an unexpected error. Only a tool may meet a database error."""
     if "Traceback" not in line and "Unhandled" not in line:
         return False
     return not (line.startswith("evennia_ai: tool ") and "database is locked" in line)
@@ -112,7 +112,7 @@ def check_turns() -> None:
 
 
 def check_answers(game: Game, logged: list[str]) -> None:
-    """Each thing was answered once: only a round that is not the last one is followed by more."""
+    """Check that each event was answered once: only a round that goes on is followed by another."""
     by_event: dict[Any, list[str]] = {}
     for row in models.Turn.objects.exclude(event_record_id=None).order_by("pk"):
         by_event.setdefault(row.event_record_id, []).append(row.outcome)
@@ -145,7 +145,7 @@ def was_answered(npc: Any, verdict: Any, by_event: dict[Any, list[str]]) -> bool
 
 
 def check_calls(game: Game) -> None:
-    """Every call of the model is a row."""
+    """Check that there is a row for every model call."""
     rows = models.ModelCall.objects.filter(role="speaker").exclude(outcome__startswith="unsent:")
     asked = rows.exclude(outcome="failed:stopped").count()
     stopped = rows.filter(outcome="failed:stopped").count()
@@ -191,7 +191,7 @@ def check_prompts(npc_ref: str) -> None:
         assert composed_again(turn, reader).sha256 == turn.manifest.sha256
 
 
-# What was shown and what was recorded
+# Comparisons of what was shown with what was recorded.
 
 
 def check_screens(game: Game) -> None:
@@ -232,15 +232,15 @@ def words_on(character: Any, begin: str) -> list[str]:
 
 
 def words_aside(known: list[Any]) -> set[str]:
-    """What was said in these conversations while another one was answered."""
+    """Return the words said in these conversations while another one was being answered."""
     records = [record for where in known for record in record_rows.records_of(where)]
     return {word for r in records if r.meta.get("aside") for word in WORD.findall(r.body)}
 
 
 def words_in(known: list[Any], elsewhere: set[str]) -> tuple[list[str], set[str]]:
-    """What records say was said, in order; and words of acts of which nobody knows.
+    """Return the recorded words in order, and words of calls whose outcome is unknown.
 
-    Acts of these conversations whose words were said `elsewhere` count there.
+    Words that were said `elsewhere` are left out here.
     """
     told: dict[str, None] = {}
     maybe: set[str] = set()

@@ -1,6 +1,6 @@
-"""Games in which everything happens at once: nobody and nothing does what it should.
+"""Random games in which everything happens at once and anything may fail.
 
-`Game` does the steps it is told; `wild_checks` tells what must be true of it then.
+`Game` does the steps that it is given. `wild_checks` checks the result.
 """
 
 import json
@@ -37,7 +37,7 @@ from tests.npc.wild_models import TOOLS, Errand, Model, Request
 
 LINE: Final = re.compile(r"line (\d+)\.")
 WORD: Final = re.compile(r"\bw\d+[a-z]\b")
-"""What an NPC says has words that are said once and never again."""
+"""A word of an NPC. Each of these words is said only once."""
 
 CARD: Final = {
     "spec": "chara_card_v3",
@@ -50,7 +50,7 @@ NPCS: Final = ("Oren", "Brida", "Ismay")
 
 @dataclass
 class Said:
-    """A line a player said."""
+    """A line that a player said."""
 
     by: str
     private_with: str = ""
@@ -58,20 +58,20 @@ class Said:
 
 @dataclass
 class Game:
-    """The stage with three players, three NPCs, two rooms and all that can go wrong."""
+    """The stage with three players, three NPCs, two rooms and everything that can fail."""
 
     stage: Any
     habits: list[str]
     conf: dict[str, Any] = field(default_factory=dict)
     mode: str = "always"
-    """Of two of the NPCs."""
+    """The mode of two of the NPCs."""
     said: list[Said] = field(default_factory=list)
     forgotten: set[str] = field(default_factory=set)
-    """Words of NPCs that are erased."""
+    """Words of NPCs that were erased."""
     lost_calls: int = 0
     _unknown: list[Any] = field(default_factory=list)
     fuse: int | None = None
-    """After so many writes the database fails; None: it works."""
+    """The database fails after so many writes. None: it does not fail."""
     reads_fail: bool = False
     has_failed: bool = False
 
@@ -101,7 +101,7 @@ class Game:
         return self.stage.clock
 
     def _watcher(self, place: Any) -> Any:
-        """A thing that sees everything."""
+        """Return an object in this room that sees everything."""
         from tests.npc.conftest import Screen, _Sessions
 
         eye = self.stage.make("eye", "evennia.objects.objects.DefaultObject", place=place)
@@ -110,7 +110,7 @@ class Game:
         return eye
 
     def starts(self, clock: Any) -> None:
-        """A process begins, with this clock."""
+        """Start a process with this clock."""
         self.stage.clock = clock
         self.stage.install(
             self.model,
@@ -129,7 +129,7 @@ class Game:
         return execute(sql, params, many, context)
 
     def ends(self) -> None:
-        """Everything comes to its end."""
+        """Let everything that runs or waits come to its end."""
         self.fuse = None
         emergency.start_all(by=trusted("Mira"))
         for npc in self._living():
@@ -142,7 +142,8 @@ class Game:
         service._stop_timers()
         for _ in range(5):
             self.stage.passes(120)
-        for where in self._unknown:  # what others wrote is noticed when something is written
+        # a process notices the records of other processes when it writes
+        for where in self._unknown:
             with suppress(HistoryConflictError):
                 conversations.append_records(
                     where, [NewRecord(kind=RecordKind.EVENT, role="user", body="-")]
@@ -160,7 +161,7 @@ class Game:
 
         check_request(self, one)
 
-    # Steps
+    # The steps of a game.
 
     def say(self, by: str, named: list[str]) -> None:
         line = f"{', '.join([*named, ''])}line {len(self.said)}."
@@ -223,13 +224,13 @@ class Game:
         self._if_written(emergency.start_all, by=trusted("Mira"))
 
     def forget(self, who: str) -> None:
-        """A player's private conversations are erased."""
+        """Erase a player's private conversations."""
         ref = str(self.players[who].id)
         known = [c for c in self.all_conversations() if c.partner_ref == ref]
         self._erased(known, erasing.erase_private, ref)
 
     def erase(self, name: str) -> None:
-        """What an NPC heard where it is."""
+        """Erase one conversation of an NPC."""
         known = [c for c in self.all_conversations() if self.refs[c.npc_ref] == name]
         for where in known[:1]:
             self._erased([where], erasing.erase_conversation, where)
@@ -259,7 +260,7 @@ class Game:
         self.stage.passes()
 
     def answer(self) -> None:
-        """The model answers what it has kept waiting longest."""
+        """Let the model answer the oldest open request."""
         for one in [one for one in self.model.asked if one.is_open][:1]:
             self.model.ends(one)
         self.stage.passes()
@@ -272,7 +273,7 @@ class Game:
         self.stage.passes()
 
     def conflict(self, name: str) -> None:
-        """Another process writes to what the NPC heard first."""
+        """Let another process write to a conversation of the NPC."""
         known = [c for c in self.all_conversations() if self.refs[c.npc_ref] == name]
         note = NewRecord(kind=RecordKind.EVENT, role="user", body="A gull cries.")
         for where in known[:1]:
@@ -287,7 +288,7 @@ class Game:
 
     @contextmanager
     def looking(self) -> Iterator[None]:
-        """A test may look at the database when the game may not."""
+        """Let a test read the database while the game cannot."""
         fuse, self.fuse = self.fuse, None
         try:
             yield
@@ -301,7 +302,7 @@ class Game:
         self.stage.passes(seconds)
 
     def crash(self) -> None:
-        """The process dies and another one begins: nothing of the old one ever happens."""
+        """End the process without a stop, and start another one."""
         for one in self.model.asked:
             one.is_open = False
         self._loses_calls()
@@ -313,12 +314,12 @@ class Game:
     def reload(self) -> None:
         service.at_server_stop()
         assert self.stage.running.current.installed is None, "something began after the stop"
-        if self.has_failed:  # what waits for the database
+        if self.has_failed:  # writes that still wait for the database are lost
             self._loses_calls()
         self._begins_again(_clock_at(self.clock.seconds()))
 
     def _loses_calls(self) -> None:
-        """What is not written down now never will be."""
+        """Remember how many rows of model calls are lost, because they were not written yet."""
         asked = models.ModelCall.objects.filter(role="speaker").exclude(outcome="failed:stopped")
         rows = asked.exclude(outcome__startswith="unsent:")
         with self.looking():
@@ -332,7 +333,7 @@ class Game:
         self.starts(clock)
 
     def _if_written(self, do: Any, *args: Any, **kwargs: Any) -> bool:
-        """Whether the database took it; a person would be told that it did not."""
+        """Return whether the database accepted a change. A real user would read the error."""
         try:
             do(*args, **kwargs)
         except (EvenniaAIError, OperationalError, BudgetError):

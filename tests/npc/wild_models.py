@@ -1,4 +1,4 @@
-"""The model and the tools of wild games (`wild_games`)."""
+"""The model and the tools of random games (`wild_games`)."""
 
 import json
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ TOOLS: Final = (
 
 
 class Errand(Tool):
-    """Takes as long as the test likes."""
+    """A tool whose errand ends when the test ends it."""
 
     name = "errand"
     description = "Send the boy."
@@ -35,7 +35,7 @@ class Errand(Tool):
 
 
 class Note(Tool):
-    """Looks whether its call is committed, and remembers that it ran."""
+    """A tool that checks that its call is committed, and remembers that it ran."""
 
     name = "note"
     description = "Take a note."
@@ -54,7 +54,7 @@ class Note(Tool):
 
 @dataclass
 class Request:
-    """One request, and what is to come of it."""
+    """A request to the model, with the reply that it will get."""
 
     npc_ref: str
     request: Any
@@ -65,7 +65,7 @@ class Request:
 
 
 class Model:
-    """Does one of its `habits` after the other: answers, acts, fails, writes, or does nothing."""
+    """A model that follows its `habits` in turn: answers, calls, errors, streams or silence."""
 
     name, offline = "wild", False
 
@@ -91,7 +91,7 @@ class Model:
         return one.answer
 
     def _beside(self, request: Any) -> Deferred[ChatReply]:
-        """A summary, or after a moment whether an NPC answers."""
+        """Return a summary, or a decider's answer after a moment."""
         if is_for_summary(request):
             return succeed(ChatReply(text=GOOD, model=self.name))
         self._words += 1
@@ -102,7 +102,7 @@ class Model:
         return answer
 
     def ends(self, one: Request) -> None:
-        """Give the answer, unless nobody waits for it any more."""
+        """Give the reply, unless nobody waits for it any longer."""
         if not one.is_open:
             return
         one.is_open = False
@@ -112,7 +112,7 @@ class Model:
             one.answer.callback(one.reply)
 
     def _writes(self, one: Request) -> None:
-        if one.listener is not None:  # also when nobody waits any more
+        if one.listener is not None:  # stream even when nobody waits any longer
             text = one.reply.text if isinstance(one.reply, ChatReply) else self._sentences(2)
             one.listener(text[: len(text) * 3 // 4])
         self._game.clock.callLater(0.5, self.ends, one)
@@ -125,7 +125,7 @@ class Model:
             if one.is_open:
                 one.answer.cancel()
 
-    # What it says
+    # What the model says.
 
     def _made(self, habit: str) -> Any:
         errors = {

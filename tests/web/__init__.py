@@ -1,1 +1,1 @@
-"""Tests of the pages for builders."""
+"""Tests of the web pages for builders."""

@@ -1,4 +1,4 @@
-"""A game in which was played, and browsers of people of every rank."""
+"""Fixtures: a game after some turns, and browsers of accounts of every rank."""
 
 import re
 from collections.abc import Callable
@@ -16,8 +16,9 @@ HOSTILE = '<script>alert("x")</script><img src=x onerror=alert(1)> |lcquit|ltx|l
 SECRET = "The vault is under the lamp."
 
 
-# What a policy without `unsafe-inline` takes none of, links that are not ours, and characters that
-# turn the reading direction or do something; in a form a text stands as it was written.
+# Everything that a policy without `unsafe-inline` forbids, foreign links, and characters that
+# change the reading direction or are control characters. Values in a form are left out, because a
+# form shows a text as it was typed.
 _ACTING = (
     r"<[^>]+\s(?:style|on\w+)=",
     r"<script(?![^>]* src=\"/static/)[^>]*>",
@@ -30,7 +31,7 @@ _TYPED = re.compile(r"<textarea[^>]*>.*?</textarea>|<input[^>]*>|<option[^>]*>",
 
 
 def acting(text: str) -> list[str]:
-    """What on a page acts, or leads away."""
+    """Return the parts of a page that are active content or lead to another site."""
     shown = _TYPED.sub("", text)
     return [found for wrong in _ACTING for found in re.findall(wrong, shown)]
 
@@ -62,9 +63,9 @@ def _played(beforehand: Callable[..., Any]) -> Any:
 
 @pytest.fixture
 def played(_played: int, stage: Any) -> Any:
-    """The stage after five turns: a card, books, notes, components; the last line is hostile.
+    """Return the stage after five turns with a card, books, notes and components.
 
-    A draft of a page waits, too; its number is `draft`.
+    The last line is hostile. `draft` is the number of a knowledge draft that waits for a decision.
     """
     stage.draft = _played
     return stage
@@ -72,7 +73,9 @@ def played(_played: int, stage: Any) -> Any:
 
 @pytest.fixture
 def browser(db: None) -> Callable[..., Any]:
-    """A browser of somebody of this rank: "" for nobody, else a permission of Evennia's."""
+    """Return a function that returns the browser of an account with this permission. "" means no
+    account.
+    """
     from django.contrib.auth import get_user_model
     from django.test import Client
 

@@ -1,4 +1,4 @@
-"""A whole book in the browser: every field of an entry, bulk edits, lints, revisions, turns."""
+"""The pages about lorebooks: entries, bulk edits, lints, revisions and turns."""
 
 import json
 
@@ -24,7 +24,7 @@ def seen():
 
 
 def form_of(client, uid, **typed):
-    """What the form of an entry sends that changes these fields."""
+    """Return what the form of an entry sends if these fields were changed."""
     told = as_json(client, f"/ai/lore/harbour/entry/{uid}/")
     entry = told["entry"]
     given = {name: entry[name] for name in ("name", "logic", "content", "position", "order")}
@@ -34,7 +34,7 @@ def form_of(client, uid, **typed):
     return {**given, "seen": told["revision"], **typed}
 
 
-def test_conditions_timers_and_groups_are_written_in_the_form(played, browser):
+def test_entry_form_saves_conditions_timers_and_groups(played, browser):
     client = browser("Builder")
     typed = {
         "field-sticky": "3",
@@ -68,9 +68,7 @@ def test_conditions_timers_and_groups_are_written_in_the_form(played, browser):
         ("chance", "900", "entry 2: chance must be"),
     ],
 )
-def test_a_field_that_cannot_be_so_comes_back_as_it_was_typed(
-    played, browser, field, text, problem
-):
+def test_entry_form_shows_an_invalid_field_again_as_typed(played, browser, field, text, problem):
     client, before = browser("Builder"), seen()
     answer = client.post(
         "/ai/lore/harbour/entry/2/", form_of(client, "2", **{f"field-{field}": text})
@@ -80,7 +78,7 @@ def test_a_field_that_cannot_be_so_comes_back_as_it_was_typed(
     assert seen() == before
 
 
-def test_a_book_tells_what_it_costs_and_what_of_it_was_in_the_newest_prompt(played, browser):
+def test_book_page_shows_its_tokens_and_which_entries_were_in_the_newest_prompt(played, browser):
     client = browser("Builder")
     told = as_json(client, "/ai/lore/harbour/")
     costs = {uid: ESTIMATE.count(entry.template.source) for uid, entry in entries().items()}
@@ -93,11 +91,11 @@ def test_a_book_tells_what_it_costs_and_what_of_it_was_in_the_newest_prompt(play
     assert {f"lore:harbour#{one['uid']}" for one in awake["entries"]} == set(kept)
     assert told["newest"]["awake"] == len(kept) > 0
     assert told["newest"]["tokens"] == sum(kept.values())
-    assert "awake in the newest turn of Oren" in client.get("/ai/lore/harbour/").content.decode()
+    assert "active in the newest turn of Oren" in client.get("/ai/lore/harbour/").content.decode()
 
 
 @pytest.mark.parametrize("show", ["on", "off", "constant", "keys"])
-def test_entries_are_listed_by_their_state(played, browser, show):
+def test_book_page_filters_entries_by_state(played, browser, show):
     client = browser("Builder")
     client.post("/ai/lore/harbour/", {"seen": seen(), "entry": ["1"], "do": "off"})
     listed = as_json(client, f"/ai/lore/harbour/?show={show}")["entries"]
@@ -112,7 +110,7 @@ def test_entries_are_listed_by_their_state(played, browser, show):
     assert 0 < len(listed) < len(every)
 
 
-def test_entries_that_are_ticked_are_changed_as_one_revision(played, browser):
+def test_bulk_edit_changes_ticked_entries_as_one_revision(played, browser):
     client, before = browser("Builder"), seen()
     two = list(entries())[:2]
     for do, extra in (("off", {}), ("set", {"field": "order", "value": "7"})):
@@ -140,14 +138,14 @@ def test_entries_that_are_ticked_are_changed_as_one_revision(played, browser):
         ({"do": "off", "entry": ["2", "999"]}, 400),
     ],
 )
-def test_a_bulk_edit_that_cannot_be_changes_nothing(played, browser, given, status):
+def test_invalid_bulk_edit_changes_nothing(played, browser, given, status):
     before = lorebooks.get_book("harbour")
     asked = {"entry": ["2"], "seen": before.revision, **given}
     assert browser("Builder").post("/ai/lore/harbour/", asked).status_code == status
     assert lorebooks.get_book("harbour") == before
 
 
-def test_what_a_lock_forbids_is_in_no_bulk_edit(played, browser):
+def test_bulk_edit_with_a_locked_entry_changes_nothing(played, browser):
     lorebooks.set_entry_locks("harbour", "2", "edit:perm(Admin)", by=trusted("builder"))
     lorebooks.set_entry_locks("harbour", "3", "view:perm(Admin)", by=trusted("builder"))
     before, client = lorebooks.get_book("harbour"), browser("Builder")
@@ -157,7 +155,7 @@ def test_what_a_lock_forbids_is_in_no_bulk_edit(played, browser):
     assert lorebooks.get_book("harbour") == before
 
 
-def test_a_revision_is_compared_and_gone_back_to(played, browser):
+def test_revision_page_shows_differences_and_reverts(played, browser):
     client, was = browser("Builder"), lorebooks.get_book("harbour")
     client.post("/ai/lore/harbour/", {"entry": ["2"], "seen": was.revision, "do": "off"})
     told = as_json(client, f"/ai/lore/harbour/revision/{seen()}/")
@@ -175,7 +173,7 @@ def test_a_revision_is_compared_and_gone_back_to(played, browser):
     assert lorebooks.get_book("harbour").source == was.source
 
 
-def test_hidden_entries_are_in_no_difference_lint_or_matrix(played, browser):
+def test_hidden_entries_are_on_no_revision_lint_or_turns_page(played, browser):
     book = json.loads(lorebooks.get_book("harbour").source)
     listed = book["entries"] if "entries" in book else book["data"]["entries"]
     one = dict(listed[0]) if isinstance(listed, list) else None
@@ -201,22 +199,22 @@ def test_hidden_entries_are_in_no_difference_lint_or_matrix(played, browser):
 
 
 def re_entries(text):
-    """The entries that a page links to."""
+    """Return the uids of the entries to which a page links."""
     import re
 
     return re.findall(r"/entry/(\w+)/", text)
 
 
-def test_a_line_is_tried_on_the_entry_that_is_written(played, browser):
+def test_entry_page_says_whether_a_line_activates_the_entry(played, browser):
     client = browser("Builder")
     tried = as_json(client, "/ai/lore/harbour/entry/2/?npc=oren&say=when is the tide?")["tried"]
     assert (tried["wakes"], "key 'tide'" in tried["why"]) == (True, True)
     silent = client.get("/ai/lore/harbour/entry/2/?npc=Oren&say=nice coat").content.decode()
-    assert "It stays silent" in silent and "no key in" in silent
+    assert "Not activated" in silent and "no key in" in silent
     assert client.get("/ai/lore/harbour/entry/2/?npc=nobody&say=x").status_code == 400
 
 
-def test_lints_are_those_of_the_game(played, browser):
+def test_lints_page_shows_the_lints_of_a_book(played, browser):
     lorebooks.save_book(
         "doubtful",
         json.dumps(
@@ -240,18 +238,18 @@ def test_lints_are_those_of_the_game(played, browser):
     assert told["lints"][0]["uid"] == "0"
 
 
-def test_the_turns_in_which_entries_were_awake_stand_in_a_table(played, browser):
+def test_turns_page_shows_in_which_turns_entries_were_active(played, browser):
     client = browser("Builder")
     told = as_json(client, "/ai/lore/harbour/turns/?npc=oren")
     assert told["turns"] == [1, 2, 3, 4, 5]
     assert told["rows"] and {len(row["cells"]) for row in told["rows"]} == {5}
     cells = {row["uid"]: "".join(row["cells"]) for row in told["rows"]}
-    assert cells["5"] == "CCCCC"  # it is constant
+    assert cells["5"] == "CCCCC"  # the entry is constant
     landing = as_json(client, "/ai/lore/landing/turns/?npc=oren")
-    assert "R" in landing["letters"]  # woken by the text of harbour#5
+    assert "R" in landing["letters"]  # activated by the text of harbour#5
     assert told["never"] + len(told["rows"]) == len(entries())
     text = browser("Admin").get("/ai/lore/harbour/turns/?npc=oren").content.decode()
-    assert "C</b> always there" in text
+    assert "C</b> constant" in text
 
 
 @pytest.mark.parametrize(
@@ -268,13 +266,13 @@ def test_the_turns_in_which_entries_were_awake_stand_in_a_table(played, browser)
         ("no key in the newest 4 messages", False, "."),
     ],
 )
-def test_a_letter_says_why(reason, kept, letter):
+def test_letter_of_an_entry_depends_on_the_reason(reason, kept, letter):
     first = Verdict(stage="activate", item="lore:harbour#2", kept=kept, reason=reason)
     later = Verdict(stage="place", item="lore:harbour#2", kept=True, reason="in the message of x")
     assert letter_of([first, later] if kept else [first]) == letter
 
 
-def test_what_the_budget_left_out_says_so():
+def test_letter_of_an_entry_left_out_by_the_budget_is_b():
     woken = Verdict(stage="activate", item="lore:harbour#2", kept=True, reason="constant")
     left = Verdict(stage="budget", item="lore:harbour#2", kept=False, reason="70 of 60 tokens")
     assert (letter_of([woken, left]), letter_of([])) == ("b", ".")

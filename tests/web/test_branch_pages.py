@@ -1,4 +1,4 @@
-"""Pages after a builder opened branches of an NPC: a branch has turns of its own."""
+"""Pages of an NPC with branches, each of which has its own turns."""
 
 import re
 
@@ -15,7 +15,9 @@ from evennia_ai.store.history import branches, turns
 
 @pytest.fixture
 def branched(played):
-    """The stage after Ben opened a branch from turn 4 and said two lines in it; its reference."""
+    """Let Ben open a branch from turn 4 and say two lines in it. Return the stage and its
+    reference.
+    """
     played.talks_with(lambda request: "Aye.")
     turn = turns.get_turn(played.npc.ai.ref, 4)
     branch = branches.open_branch(turn, by_ref=str(played.ben.id), by=trusted("Ben"))

@@ -1,4 +1,4 @@
-"""Pages of a branch show a builder nothing that the pages of its NPC hide."""
+"""The pages of a branch hide from a builder what the pages of its NPC hide."""
 
 import pytest
 
@@ -15,7 +15,7 @@ LEARNT = "The smugglers come by the tunnel."
 
 
 def shown_to(client, branch):
-    """All that the pages of the branch and Watch show, as HTML and as JSON."""
+    """Return all that the pages of the branch and the live page show, as HTML and as JSON."""
     at = f"/ai/npc/{branch.conversation.npc_ref}/"
     told = ""
     for address in (at, f"{at}turn/1/", f"{at}diff/1/1/", "/ai/live/"):

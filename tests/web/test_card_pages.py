@@ -1,4 +1,4 @@
-"""Cards in the browser: what one changes, a prompt with it, its greetings, picture and file."""
+"""The pages about cards: changes, previews, greetings, pictures and downloads."""
 
 import json
 
@@ -16,7 +16,7 @@ WORDS = "Tilda counts every plank."
 
 
 def taken_in(name, content):
-    """The number of an import of these bytes."""
+    """Import a card of these bytes and return the number of the import."""
     return cards.import_card(name, card_file(content, load_card(content)), by=trusted("builder"))
 
 
@@ -24,7 +24,7 @@ def content_of(answer):
     return b"".join(answer.streaming_content)
 
 
-def test_what_an_import_changes_is_told_field_by_field(played, browser):
+def test_import_page_shows_changes_field_by_field(played, browser):
     client = browser("Builder")
     changed = {**TILDA, "data": {**CARD, "personality": "Dry. Warm.", "tags": ["ferryman", "sea"]}}
     waits = uploaded(client, changed, name="oren")["Location"]
@@ -36,7 +36,7 @@ def test_what_an_import_changes_is_told_field_by_field(played, browser):
     assert as_json(client, "/ai/cards/oren/1/")["difference"] == []
 
 
-def test_the_prompt_as_it_would_be_with_a_card_and_its_grants(played, browser):
+def test_preview_page_shows_the_prompt_with_a_card_and_its_grants(played, browser):
     client, before = browser("Builder"), cards.get_card("oren")
     data = {**CARD, "name": "Tilda", "nickname": "", "description": WORDS}
     waits = uploaded(client, {**TILDA, "data": data})["Location"]
@@ -51,14 +51,14 @@ def test_the_prompt_as_it_would_be_with_a_card_and_its_grants(played, browser):
     assert cards.get_card("oren") == before and cards.card_or_none("Tilda") is None
 
 
-def test_a_prompt_of_nobody_is_told(played, browser):
+def test_preview_page_shows_an_error_without_an_npc(played, browser):
     client = browser("Builder")
     waits = uploaded(client, TILDA)["Location"]
     for asked in ("", "?npc=nobody"):
         assert client.get(f"{waits}preview/{asked}").status_code == 400
 
 
-def test_the_greeting_that_an_npc_opens_with_is_chosen(played, browser):
+def test_card_page_sets_the_greeting_of_an_npc(played, browser):
     client, ref = browser("Builder"), played.npc.ai.ref
     seen = cards.get_card("oren").revision
     here = f"/ai/cards/oren/{seen}/"
@@ -76,7 +76,7 @@ def test_the_greeting_that_an_npc_opens_with_is_chosen(played, browser):
 
 
 @pytest.mark.parametrize("form", ["json", "png", "charx"])
-def test_a_card_is_taken_along_in_every_form(played, browser, form):
+def test_card_can_be_downloaded_in_every_format(played, browser, form):
     content = a_picture(TILDA)
     number = taken_in("Tilda", content)
     answer = browser("Builder").get(f"/ai/cards/Tilda/{number}/export/{form}/")
@@ -84,12 +84,12 @@ def test_a_card_is_taken_along_in_every_form(played, browser, form):
     assert load_card(content_of(answer)).card.description == CARD["description"]
 
 
-def test_a_card_that_is_not_there_is_no_file(played, browser):
+def test_download_of_a_missing_card_is_not_found(played, browser):
     assert browser("Admin").get("/ai/cards/oren/99/export/json/").status_code == 404
     assert browser("Player").get("/ai/cards/oren/1/export/json/").status_code == 404
 
 
-def test_a_card_s_picture_is_a_picture_and_nothing_else(played, browser):
+def test_picture_of_a_card_is_served_only_as_an_image(played, browser):
     client = browser("Builder")
     number = taken_in("Tilda", a_picture(TILDA))
     answer = client.get(f"/ai/cards/Tilda/{number}/picture/")

@@ -1,4 +1,4 @@
-"""The golden scenarios on every face: page, its JSON, the game's screen, and the command line."""
+"""The golden scenarios on the page, in its JSON, on the game's screen and on the command line."""
 
 import html
 import json
@@ -9,7 +9,7 @@ import pytest
 
 from evennia_ai.engine.prompt.report import final_verdicts, make_report, trace_lines
 from evennia_ai.formats.scenario import composed_turns, read_scenario, result_of
-from evennia_ai.web.site.column import column_of, rows
+from evennia_ai.web.site.column import column_of, column_rows
 from tests.formats.scenario.test_golden_cases import CASES
 
 GOLDEN = sorted(name for name, case in CASES.items() if "error" not in case["expect"])
@@ -17,13 +17,15 @@ FOLDER = Path("scenarios")
 
 
 def faces_of(name):
-    """The report of a scenario's last turn, what a page shows of it, and what the CLI prints."""
+    """Return the report of a scenario's last turn, what a page shows of it, and what the CLI
+    prints.
+    """
     from django.template.loader import render_to_string
 
     turns = list(composed_turns(read_scenario(CASES[name]["given"], folder=FOLDER)))
     report = make_report(turns[-1].made.prompt)
     told = json.loads(json.dumps(column_of(report)))
-    shown = {**told, "rows": list(rows(told["messages"], everything=True)), "movable": {}}
+    shown = {**told, "rows": list(column_rows(told["messages"], everything=True)), "movable": {}}
     page = "".join(
         render_to_string(f"evennia_ai/parts/{part}.html", shown)
         for part in ("bar", "column", "why")
@@ -31,15 +33,15 @@ def faces_of(name):
     return report, told, page, result_of(turns[-1])
 
 
-def test_there_are_forty_of_them():
+def test_there_are_forty_golden_scenarios():
     assert len(GOLDEN) >= 40
 
 
 @pytest.mark.parametrize("name", GOLDEN)
-def test_every_face_names_the_same_origins_and_numbers(db, name):
+def test_page_json_screen_and_cli_show_the_same_origins_and_numbers(db, name):
     report, told, page, printed = faces_of(name)
     kept, left = final_verdicts(report)
-    # What stands in the prompt, message by message.
+    # The contents of the prompt, message by message.
     origins = [part["origin"] for one in told["messages"] for part in one["parts"]]
     assert origins == [
         origin

@@ -1,4 +1,4 @@
-"""Lore that a lock hides: pages tell a builder neither its book nor its uid."""
+"""Pages show a builder neither the book nor the uid of lore that a lock hides."""
 
 import json
 
@@ -27,7 +27,10 @@ def save(name, *entries):
 
 @pytest.fixture
 def locked(played):
-    """A hidden book with an active entry, and a book that its text activated; the turn's number."""
+    """Create a hidden book with an active entry, and a book whose entry is activated by its text.
+
+    Returns the stage and the number of the turn.
+    """
     save("vaultbook", entry(0, "ferry", SECRET), entry(77, "nothing", "Never active."))
     save("open", entry(0, "Quill", "A quill writes."))
     lorebooks.set_book_locks("vaultbook", "view:perm(Admin)", by=trusted("Ada"))
@@ -71,8 +74,8 @@ def test_hidden_entry_is_in_no_prompt_that_is_shown_and_has_no_revision(played, 
     assert client.get(f"{npc}diff/{locked - 1}/{locked}/?format=json").json()["hidden"]
 
 
-def test_entry_that_only_hidden_text_woke_is_not_awake(played, locked, browser):
-    """What is awake because of a hidden text tells what stands in that text."""
+def test_entry_activated_only_by_hidden_text_is_shown_as_inactive(played, locked, browser):
+    """If it were shown as active, that would reveal what the hidden text says."""
     npc = f"/ai/npc/{played.npc.ai.ref}/"
     for rank, is_awake in (("Admin", True), ("Builder", False)):
         client = browser(rank)
@@ -88,7 +91,7 @@ def test_entry_that_only_hidden_text_woke_is_not_awake(played, locked, browser):
         assert ("R" in told("/ai/lore/open/turns/?")["letters"]) is is_awake
 
 
-def test_entry_that_is_hidden_alone_keeps_its_book_in_view(played, locked, browser):
+def test_book_stays_visible_when_only_one_entry_is_hidden(played, locked, browser):
     lorebooks.set_book_locks("vaultbook", "", by=trusted("Ada"))
     lorebooks.set_entry_locks("vaultbook", "0", "view:perm(Admin)", by=trusted("Ada"))
     client = browser("Builder")
@@ -97,6 +100,6 @@ def test_entry_that_is_hidden_alone_keeps_its_book_in_view(played, locked, brows
     assert "vaultbook#0" not in json.dumps(told) and SECRET not in json.dumps(told)
 
 
-def test_alias_tells_nothing_of_a_name_and_differs_from_entry_to_entry():
+def test_alias_reveals_no_name_and_is_different_for_each_entry():
     names = {alias_of(f"lore:vaultbook#{number}") for number in range(50)}
     assert len(names) == 50 and not [one for one in names if "vault" in one]

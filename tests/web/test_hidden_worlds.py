@@ -1,9 +1,8 @@
-"""What somebody is shown is the same whatever the texts say that are hidden from them.
+"""What a person is shown does not depend on texts that are hidden from them.
 
-Two games are played that differ in nothing but what was whispered, what a locked entry of lore says
-and what was learnt in private. A builder has sixty texts in both that repeat or look for the words
-of others. Every screen and page that a builder is shown must then be the same to the letter in both
-games; an Admin's must not.
+Two games are played that differ only in whispers, in a locked lore entry and in private memories.
+In both, a builder has sixty texts that repeat the words of others or search for them. Every screen
+and page of a builder must be equal in both games, letter by letter. Those of an Admin must differ.
 """
 
 import json
@@ -25,7 +24,7 @@ from evennia_ai.web.site import turn
 from tests.conftest import forget_objects
 from tests.npc.scripted_games import furnish
 
-# The words of each pair are as long as each other, so that they cost the same.
+# The words of each pair have the same length, so they need the same tokens.
 WORLDS = {
     "boat": (
         "Oren, the gold is under the blue boat, code ZEBRA-4471.",
@@ -87,7 +86,7 @@ PROBED = (
 
 
 def of_a_builder():
-    """The lines that a builder types before anything is said."""
+    """Yield the lines that a builder types before anybody speaks."""
     for number, (role, text) in enumerate(product(ROLES, REPEATING)):
         yield f"component/create spy{number} = {5050 + number}, {role}: {text}"
     yield from (
@@ -117,7 +116,7 @@ def of_a_builder():
 
 
 def played(stage, whispered, locked, learnt):
-    """The game in which these texts are hidden, with three turns in private and two aloud."""
+    """Play the game with these hidden texts: three private turns and two in the room."""
     furnish(stage)
     told = types(stage, "superuser", *of_a_builder())
     assert [one for one in told if re.search("is no|expected|not allowed|already|Usage", one)] == []
@@ -140,7 +139,7 @@ def played(stage, whispered, locked, learnt):
 
 
 def types(stage, rank, *lines):
-    """For each line what somebody of this rank reads who types it beside Oren."""
+    """Return for each line what somebody of this rank reads after typing it in Oren's room."""
     from tests.commands.stage import _at_once, hearing
 
     typist = stage.make("Mara", "evennia.objects.objects.DefaultCharacter")
@@ -188,11 +187,11 @@ PAGES_OF_TURNS = (
     "/ai/npc/{ref}/diff/{n}/{n}/?with=note:spy.depth=2",
 )
 _PASSING = r"[0-9]+|<script.*?</script>|csrfmiddlewaretoken\" value=\"[^\"]*\"|nonce=\"[^\"]*\""
-"""What differs from look to look: times, and figures of what was sent, which everybody is told."""
+"""What differs each time and is removed before the comparison: numbers, scripts and tokens."""
 
 
 def faces(stage, browser, rank):
-    """By what was asked for, what somebody of this rank is shown, without what tells the time."""
+    """Return what somebody of this rank is shown, by page or command, with `_PASSING` removed."""
     newest = turns.last_turn(stage.npc.ai.ref).number
     numbers = range(1, newest + 1) if rank in ("Player", "Builder") else (1, newest)
     lines = [*LINES, *(line.format(n=number) for line in OF_TURNS for number in numbers)]
@@ -209,7 +208,7 @@ def faces(stage, browser, rank):
 
 @pytest.fixture
 def two_games(stage, db, world, browser, monkeypatch):
-    """By their rank what people are shown in each of the two games."""
+    """Return what people of each rank are shown in both games."""
     monkeypatch.setattr(turn, "SLICE_SECONDS", 60.0)
     shown = {rank: [] for rank in ("Player", "Builder", "Admin")}
     for texts in WORLDS.values():
@@ -224,7 +223,7 @@ def two_games(stage, db, world, browser, monkeypatch):
 
 
 @pytest.mark.long
-def test_hidden_texts_change_nothing_of_what_somebody_is_shown_who_may_not_see_them(two_games):
+def test_hidden_texts_do_not_change_what_a_builder_is_shown(two_games):
     differ = {
         rank: [asked for asked in first if first[asked] != second[asked]]
         for rank, (first, second) in two_games.items()

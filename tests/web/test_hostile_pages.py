@@ -1,4 +1,4 @@
-"""Every hostile text of the corpus on every page: said, answered, in cards, books and drafts."""
+"""Every hostile text of the corpus on every page: as lines, replies, cards, books and drafts."""
 
 import json
 
@@ -20,7 +20,7 @@ TEXTS = [make_storable(case.text)[:MOST] for case in corpus()]
 
 
 def together():
-    """Short ones by the four, a line each, others alone: a turn costs more than what it says."""
+    """Yield the texts in groups of four lines, long ones alone, because each turn takes time."""
     short = [text for text in TEXTS if len(text) <= 100 and len(text.splitlines()) == 1]
     fours = ("\n".join(short[at : at + 4]) for at in range(0, len(short), 4))
     return [*fours, *(text for text in TEXTS if text not in short)]
@@ -47,7 +47,7 @@ def a_book():
 
 @pytest.fixture
 def hostile(played):
-    """A game that is full of these texts; the addresses of its pages."""
+    """Play a game full of these texts. Return the addresses of its pages."""
     ref = played.npc.ai.ref
     lorebooks.save_book("hostile", json.dumps(a_book()), by=trusted(TEXTS[0][:80]))
     data = {**CARD, "alternate_greetings": TEXTS, "tags": [t[:60] for t in TEXTS[:40]]}
@@ -106,7 +106,7 @@ def test_no_hostile_text_acts_on_any_page(hostile, browser):
 
 
 @pytest.mark.long
-def test_what_is_looked_for_is_a_text_too(played, browser):
+def test_searched_words_are_shown_as_text(played, browser):
     client = browser("Builder")
     for text in together():
         for address in ("/ai/", "/ai/lore/harbour/", "/ai/kb/library/"):
@@ -114,7 +114,7 @@ def test_what_is_looked_for_is_a_text_too(played, browser):
             assert (answer.status_code, acting(answer.content.decode())) == (200, []), text
 
 
-def test_a_page_that_would_act_is_found():
+def test_helper_of_tests_finds_active_content_in_a_page():
     assert acting('<p onclick="x()">') and acting("<script>1</script>") and acting("a\u202eb")
     assert acting('<a href="https://elsewhere">') and acting('<img src="x">')
     assert acting('<p>fine <a href="/ai/">here</a></p>') == []

@@ -1,4 +1,4 @@
-"""The pages of knowledge: bases, their texts, searches as an NPC, drafts, and the vault."""
+"""The pages about knowledge: bases, their texts, searches as an NPC, drafts and the vault."""
 
 import json
 from dataclasses import replace
@@ -45,7 +45,7 @@ def draft(base):
     return page_drafts.add_draft(base, made, task="Say until when.", context_meta={}).number
 
 
-def test_a_base_is_listed_searched_and_read(base, browser):
+def test_base_is_listed_searched_and_its_pages_shown(base, browser):
     client = browser("Builder")
     listed = {one["key"]: one for one in as_json(client, "/ai/kb/")["bases"]}
     assert (listed[base]["pages"], listed[base]["bound_to"]) == (2, ["npc Oren"])
@@ -58,7 +58,7 @@ def test_a_base_is_listed_searched_and_read(base, browser):
     assert "in the chapel" in client.get(f"/ai/kb/{base}/page/The Bell/").content.decode()
 
 
-def test_what_a_revision_changed_is_shown(base, browser):
+def test_knowledge_page_shows_what_a_revision_changed(base, browser):
     write(base, "The Ferry", "The ferry sails at dawn.")
     told = as_json(browser("Builder"), f"/ai/kb/{base}/page/The Ferry/?revision=2")
     changed = [(one["how"], one["text"]) for one in told["difference"]]
@@ -68,7 +68,7 @@ def test_what_a_revision_changed_is_shown(base, browser):
     assert answer.status_code == 404
 
 
-def test_a_search_as_an_npc_finds_what_the_npc_finds_and_stores_nothing(played, base, browser):
+def test_search_as_an_npc_shows_what_the_npc_finds_and_stores_nothing(played, base, browser):
     write(
         base, "Below", f"---\nlocks: search:tag(smuggler)\n---\nBelow the quay at dusk: {CANARY}."
     )
@@ -88,14 +88,14 @@ def test_a_search_as_an_npc_finds_what_the_npc_finds_and_stores_nothing(played, 
 
 @pytest.mark.parametrize(
     ("npc", "words", "problem"),
-    [("nobody", "dusk", "nobody is called so"), ("Oren", " ", "no words to search for")],
+    [("nobody", "dusk", "no NPC has this name"), ("Oren", " ", "no words to search for")],
 )
-def test_a_search_as_nobody_or_for_nothing_is_refused(base, browser, npc, words, problem):
+def test_search_as_an_npc_is_refused_without_npc_or_words(base, browser, npc, words, problem):
     answer = browser("Builder").post(f"/ai/kb/{base}/", {"npc": npc, "words": words})
     assert (answer.status_code, problem in answer.content.decode()) == (400, True)
 
 
-def test_a_draft_is_read_and_approved(base, draft, browser):
+def test_draft_page_shows_and_approves_a_draft(base, draft, browser):
     client = browser("Builder")
     assert draft in [one["number"] for one in as_json(client, "/ai/kb/")["drafts"]]
     told = as_json(client, f"/ai/drafts/{draft}/")
@@ -105,16 +105,16 @@ def test_a_draft_is_read_and_approved(base, draft, browser):
     assert "winter of the ice" in pages.page_or_none(base, page_name("The Bell")).body
     assert page_drafts.draft_or_none(draft).decided_by == "a-Builder"
     answer = client.post(f"/ai/drafts/{draft}/", {"do": "approve"})
-    assert (answer.status_code, "approved by a-Builder already" in answer.content.decode()) == (
+    assert (answer.status_code, "already approved by a-Builder" in answer.content.decode()) == (
         409,
         True,
     )
 
 
-def test_a_draft_of_a_page_that_was_changed_since_is_not_written(base, draft, browser):
+def test_draft_is_not_approved_when_its_page_was_changed_since(base, draft, browser):
     write(base, "The Bell", "It was sold.")
     client = browser("Builder")
-    assert "it cannot be approved" in client.get(f"/ai/drafts/{draft}/").content.decode()
+    assert "cannot be approved" in client.get(f"/ai/drafts/{draft}/").content.decode()
     answer = client.post(f"/ai/drafts/{draft}/", {"do": "approve"})
     assert (answer.status_code, "Nothing was written" in answer.content.decode()) == (409, True)
     assert pages.page_or_none(base, page_name("The Bell")).body.strip() == "It was sold."
@@ -122,7 +122,7 @@ def test_a_draft_of_a_page_that_was_changed_since_is_not_written(base, draft, br
     assert page_drafts.draft_or_none(draft).state == "refused"
 
 
-def test_who_may_not_change_a_base_decides_about_no_draft(base, draft, browser):
+def test_builder_who_may_not_change_a_base_cannot_decide_its_drafts(base, draft, browser):
     info = knowledge_bases.get_base(base)
     knowledge_bases.save_base(replace(info, locks="edit:perm(Admin)"), by=trusted("builder"))
     client = browser("Builder")
@@ -134,7 +134,7 @@ def test_who_may_not_change_a_base_decides_about_no_draft(base, draft, browser):
 
 
 def vaulted(stage, text):
-    """A restricted search of the NPC found this passage."""
+    """Let a restricted search of the NPC find this passage, so that the vault stores it."""
     [known] = [one for one in conversations_of(stage.npc.ai.ref) if one.kind == "room"]
     passage = PagePassage(
         base="cellar", base_name="Cellar", title="Quay", revision="1", score=1.0, content=text
@@ -182,12 +182,12 @@ def everywhere(draft):
 
 @pytest.mark.long
 @pytest.mark.parametrize("rank", ["Builder", "Admin"])
-def test_restricted_texts_stand_on_no_page_but_the_vault_s(cellar, browser, rank):
+def test_restricted_texts_are_shown_only_in_the_vault(cellar, browser, rank):
     client = browser(rank)
     told = [client.get(one).content.decode() for one in everywhere(cellar)]
     told += [json.dumps(as_json(client, one)) for one in everywhere(cellar)]
     told.append(client.post("/ai/kb/cellar/", {"npc": "Oren", "words": "quay"}).content.decode())
-    assert "It guards this base" in told[-1]
+    assert "The base is restricted for this NPC" in told[-1]
     assert not any(CANARY in text for text in told)
     assert knowledge_searches.vault_readings("cellar") == ()
     assert CANARY in client.post("/ai/kb/cellar/vault/").content.decode()
@@ -195,7 +195,7 @@ def test_restricted_texts_stand_on_no_page_but_the_vault_s(cellar, browser, rank
     assert (reading.by, reading.chunks) == (f"a-{rank}", 1)
 
 
-def test_a_hidden_base_and_a_hidden_page_are_not_there(cellar, base, browser):
+def test_hidden_base_and_hidden_page_are_not_found(cellar, base, browser):
     info = knowledge_bases.get_base("cellar")
     knowledge_bases.save_base(replace(info, locks="view:perm(Admin)"), by=trusted("builder"))
     write(base, "Hidden", f"---\nlocks: view:perm(Admin)\n---\nA ledger: {CANARY}.")

@@ -1,4 +1,4 @@
-"""Lists of pages: what counts where is told by name, and names are sorted as a reader expects."""
+"""Lists on pages: objects are shown by name, and names are sorted as readers expect."""
 
 import json
 
@@ -9,7 +9,7 @@ from evennia_ai.store.knowledge import knowledge_bases
 from tests.npc.scripted_games import CARD
 
 
-def test_books_and_bases_name_the_npc_and_the_room_that_they_count_for(played, browser):
+def test_lists_of_books_and_bases_name_their_npcs_and_rooms(played, browser):
     npc, room = (
         Scope(kind="npc", ref=played.npc.ai.ref),
         Scope(kind="room", ref=str(played.room.id)),

@@ -1,4 +1,4 @@
-"""Pages of the present: what a line would make of the next prompt, and who answered last."""
+"""The page that previews a line, and the page with the newest turn."""
 
 import json
 
@@ -31,7 +31,7 @@ RING = {
 
 @pytest.fixture
 def newcomer(played):
-    """An NPC that nobody has spoken with, in the room; its page of the next prompt."""
+    """Create an NPC that nobody has spoken with. Return it and its preview page."""
     wil = played.make("Wil", "evennia_ai.typeclasses.AINPC")
     wil.page = f"/ai/npc/{wil.ai.ref}/next/"
     return wil
@@ -44,7 +44,7 @@ def column(browser, address, **query):
 
 
 def plays(client, *characters):
-    """Give the account of a browser these characters, none of which it plays now."""
+    """Give the account of a browser these characters, without playing one."""
     account = get_user_model().objects.get(pk=client.session["_auth_user_id"])
     account.db._playable_characters = list(characters)
     return account
@@ -77,7 +77,7 @@ def test_line_sees_a_faction_that_was_given_since_the_newest_turn(played, newcom
     assert column(client, "/ai/lore/ring/entry/0/", **entry)["tried"]["wakes"]
 
 
-def test_line_is_said_by_the_character_of_who_looks(played, newcomer, browser):
+def test_line_is_tried_as_the_viewers_own_character(played, newcomer, browser):
     client = browser("Builder")
     plays(client, played.anna)
     assert column(client, newcomer.page, say="Wil?")["messages"][-1]["speaker"] == "Anna"
@@ -97,15 +97,15 @@ def test_trying_a_line_stores_nothing(played, newcomer, browser):
 
 
 @pytest.mark.parametrize("ref", ["999999", "0", "abc", "99999999999999999999"])
-def test_line_cannot_be_tried_on_nobody(played, browser, ref):
+def test_line_cannot_be_tried_on_a_missing_npc(played, browser, ref):
     assert browser("Builder").get(f"/ai/npc/{ref}/next/").status_code == 404
 
 
-def test_player_is_no_npc_to_try_a_line_on(played, browser):
+def test_line_cannot_be_tried_on_a_player(played, browser):
     assert browser("Builder").get(f"/ai/npc/{played.anna.id}/next/").status_code == 404
 
 
-def test_last_page_finds_who_answered_a_character_that_nobody_plays_now(played, browser):
+def test_last_page_finds_the_npc_that_answered_a_character_nobody_plays_now(played, browser):
     client = browser("Builder")
     assert column(client, "/ai/last/")["address"] == ""
     plays(client, played.ben, played.anna)

@@ -1,4 +1,4 @@
-"""A page that fails: what its reader is shown, and what stands in the game's Server log."""
+"""A page that fails: what its reader sees, and what the Server log contains."""
 
 import pytest
 from django.core.signals import got_request_exception
@@ -13,7 +13,7 @@ SECRET = "/srv/game/secret.py"
 
 @pytest.fixture
 def failing(monkeypatch):
-    """Watch fails with an error that names a file and would colour a terminal."""
+    """Let the live page fail with an error that names a file and contains terminal colours."""
 
     def fail(*args):
         raise RuntimeError(f"{SECRET} \x1b[31mred\nsecond line")
@@ -39,12 +39,12 @@ def test_failed_page_shows_no_internals_and_logs_its_traceback(
     assert "a-private-word" not in line
 
 
-def test_failed_page_says_as_json_what_happened(played, browser, failing):
+def test_failed_page_returns_the_problem_as_json(played, browser, failing):
     client = browser("Builder", raise_request_exception=False)
     assert client.get("/ai/live/?format=json").json() == {"problem": FAILED, "status": 500}
 
 
-def test_page_whose_template_fails_is_logged_too(played, browser, logged, monkeypatch):
+def test_page_with_a_failing_template_is_logged(played, browser, logged, monkeypatch):
     monkeypatch.setattr(watch.WatchPage, "template", "evennia_ai/no-such.html")
     client = browser("Builder", raise_request_exception=False)
     assert client.get("/ai/live/").status_code == 500
@@ -80,7 +80,7 @@ def test_path_in_the_log_is_one_short_line(logged):
         ({"CONTENT_TYPE": "application/x-www-form-urlencoded", "body": b"a=1&" * 2000}, 400),
     ],
 )
-def test_request_that_django_refuses_is_no_error_of_the_page(played, browser, logged, sent, status):
+def test_request_refused_by_django_is_not_logged_as_an_error(played, browser, logged, sent, status):
     client = browser("Builder", raise_request_exception=False)
     body = sent.pop("body", b"nothing")
     kind = sent.pop("CONTENT_TYPE")

@@ -1,4 +1,4 @@
-"""The pages for builders: who gets them, what stands on them, and that looking changes nothing."""
+"""The pages for builders: who may open them, what they show, and that opening changes nothing."""
 
 import hashlib
 import html
@@ -83,7 +83,7 @@ def as_json(browser, address):
 
 @pytest.mark.long
 @pytest.mark.parametrize("rank", ["", "Player", "Helper"])
-def test_who_is_no_builder_is_told_that_there_is_no_such_page(played, browser, rank):
+def test_pages_are_not_found_without_the_permission_of_builders(played, browser, rank):
     client = browser(rank)
     posts = [f"/ai/npc/{played.npc.ai.ref}/pause/", "/ai/live/stop/", turn_page(played)]
     posts += ["/ai/kb/library/vault/", f"/ai/drafts/{played.draft}/"]
@@ -94,7 +94,7 @@ def test_who_is_no_builder_is_told_that_there_is_no_such_page(played, browser, r
 
 @pytest.mark.long
 @pytest.mark.parametrize("rank", ["Builder", "Admin"])
-def test_builders_get_every_page_and_nothing_in_it_acts(played, browser, rank):
+def test_builders_get_every_page_without_active_content(played, browser, rank):
     client = browser(rank)
     for address in addresses(played):
         answer = client.get(address)
@@ -105,13 +105,13 @@ def test_builders_get_every_page_and_nothing_in_it_acts(played, browser, rank):
         assert len(re.findall(r"<[a-z]", text)) <= MOST_NODES, address
 
 
-def test_what_players_say_is_text_on_every_page(played, browser):
+def test_words_of_players_are_shown_as_text(played, browser):
     text = browser("Admin").get(turn_page(played)).content.decode()
     assert "&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;" in text
 
 
 @pytest.mark.long
-def test_looking_writes_nothing_and_asks_the_database_little(played, browser):
+def test_opening_a_page_writes_nothing_and_makes_few_queries(played, browser):
     client = browser("Admin")
     for address in addresses(played):
         client.get(address)
@@ -119,13 +119,13 @@ def test_looking_writes_nothing_and_asks_the_database_little(played, browser):
             assert client.get(address).status_code == 200
         asked = [q["sql"].lstrip().upper() for q in queries]
         written = [one for one in asked if not one.startswith(("SELECT", "WITH RECURSIVE"))]
-        # Evennia's own middleware keeps in the session who is logged in.
+        # A middleware of Evennia stores in the session who is logged in.
         ours = [q for q in written if "DJANGO_SESSION" not in q and "SAVEPOINT" not in q]
         assert ours == [], address
         assert len(queries) <= MOST_QUERIES, address
 
 
-def test_the_village_asks_nothing_of_the_database_in_the_reactor(played, browser, monkeypatch):
+def test_list_of_npcs_makes_no_query_in_the_reactors_thread(played, browser, monkeypatch):
     asked = []
 
     def in_the_reactor(act):
@@ -138,10 +138,10 @@ def test_the_village_asks_nothing_of_the_database_in_the_reactor(played, browser
     client = browser("Builder")
     for _ in range(2):
         assert client.get("/ai/").status_code == 200
-    assert asked[1] == 0  # at first limits read what was used today
+    assert asked[1] == 0  # the limits read today's use once
 
 
-def test_a_column_is_the_report_that_the_game_shows(played, browser):
+def test_column_of_a_turn_equals_the_report_in_the_game(played, browser):
     client = browser("Admin")
     for number in range(1, 6):
         turn = turns.get_turn(played.npc.ai.ref, number)
@@ -159,14 +159,14 @@ def test_a_column_is_the_report_that_the_game_shows(played, browser):
         assert set(re.findall(r'data-origin="([^"]+)"', text)) == in_parts
 
 
-def test_the_village_tells_how_everybody_is_doing(played, browser):
+def test_list_of_npcs_shows_their_states(played, browser):
     [oren] = as_json(browser("Builder"), "/ai/?find=oren")["npcs"]
     assert oren["name"] == "Oren"
     assert (oren["last_turn"]["number"], oren["last_turn"]["outcome"]) == (5, "answered")
     assert as_json(browser("Admin"), "/ai/?show=failed")["npcs"] == []
 
 
-def test_the_village_shows_those_whose_turns_were_so(played, browser):
+def test_list_of_npcs_is_filtered_by_their_turns(played, browser):
     client = browser("Builder")
 
     def shown(which):
@@ -179,7 +179,7 @@ def test_the_village_shows_those_whose_turns_were_so(played, browser):
 
 
 @pytest.mark.long
-def test_the_village_of_thousands_asks_the_database_what_one_of_fifty_asks(played, browser):
+def test_list_of_thousands_of_npcs_makes_no_more_queries_than_one_of_fifty(played, browser):
     from evennia.objects.models import ObjectDB
 
     def grows_by(count):
@@ -202,7 +202,7 @@ def test_the_village_of_thousands_asks_the_database_what_one_of_fifty_asks(playe
     assert [asked(address) for address in addresses] == few
 
 
-def test_who_is_silent_says_why(played, browser):
+def test_list_of_npcs_says_why_an_npc_is_silent(played, browser):
     from evennia_ai.store.model_calls import Used
 
     client = browser("Builder")
@@ -211,11 +211,11 @@ def test_who_is_silent_says_why(played, browser):
     played.npc.ai_enabled = False
     [oren] = as_json(client, "/ai/?find=oren")["npcs"]
     assert (oren["state"], oren["silent_because"]) == ("off", "it is switched off")
-    assert "silent because it is switched off" in client.get("/ai/").content.decode()
+    assert "cannot answer: it is switched off" in client.get("/ai/").content.decode()
     assert model_calls.use_since(0.0) != Used()
 
 
-def test_the_shares_of_caches_are_a_line_with_its_numbers(played, browser, monkeypatch):
+def test_list_of_npcs_draws_cache_shares_as_a_line_with_numbers(played, browser, monkeypatch):
     ref = played.npc.ai.ref
     monkeypatch.setattr(
         "evennia_ai.store.model_calls.cache_shares", lambda refs, **_: {ref: [0, 40, 97]}
@@ -227,7 +227,7 @@ def test_the_shares_of_caches_are_a_line_with_its_numbers(played, browser, monke
     assert 'points="0.0,20.0 48.0,12.0 96.0,0.6"' in text
 
 
-def test_what_broke_a_cache_is_told_where_little_came_from_it(played, browser, monkeypatch):
+def test_list_of_npcs_says_what_broke_a_cache_when_its_share_is_low(played, browser, monkeypatch):
     ref = played.npc.ai.ref
     monkeypatch.setattr("evennia_ai.store.model_calls.cache_shares", lambda refs, **_: {ref: [3]})
     [oren] = as_json(browser("Builder"), "/ai/?find=oren")["npcs"]
@@ -235,7 +235,7 @@ def test_what_broke_a_cache_is_told_where_little_came_from_it(played, browser, m
     assert oren["broken"].startswith(f"broken first by {manifest.broken_by} (")
 
 
-def test_what_an_npc_remembers_is_told_but_what_was_whispered(played, browser):
+def test_memory_page_hides_whispered_memories_from_builders(played, browser):
     from evennia_ai.engine.memory.memories import Memory
     from evennia_ai.store import memories
 
@@ -251,7 +251,7 @@ def test_what_an_npc_remembers_is_told_but_what_was_whispered(played, browser):
     ]
 
 
-def test_what_is_set_for_an_npc_and_from_where(played, browser):
+def test_settings_page_shows_values_and_whether_they_are_the_npcs_own(played, browser):
     from evennia_ai.npc.npc_settings import change_settings
 
     change_settings(played.npc, by=trusted("builder"), mode="decide")
@@ -261,7 +261,7 @@ def test_what_is_set_for_an_npc_and_from_where(played, browser):
     assert not by_name["tools"]["is_own"]
 
 
-def test_who_watches_sees_each_call(played, browser):
+def test_live_page_shows_each_model_call(played, browser):
     told = as_json(browser("Builder"), "/ai/live/")
     assert len(told["calls"]) == 5
     assert {(one["name"], one["role"], one["outcome"]) for one in told["calls"]} == {
@@ -270,7 +270,7 @@ def test_who_watches_sees_each_call(played, browser):
     assert [one["turn"] for one in told["calls"]] == [5, 4, 3, 2, 1]
 
 
-def test_who_watches_sees_a_prompt_that_did_not_arrive_whole(played, browser):
+def test_live_page_shows_a_prompt_that_was_read_only_in_part(played, browser):
     client = browser("Builder")
     assert as_json(client, "/ai/live/")["cut"] == []
     row = replace(model_calls.newest_calls(1)[0], input_tokens=256, whole_tokens=5700)
@@ -284,14 +284,14 @@ def test_who_watches_sees_a_prompt_that_did_not_arrive_whole(played, browser):
     assert as_json(client, "/ai/live/")["cut"] == []
 
 
-def test_what_is_not_there_is_told(played, browser):
+def test_page_of_a_missing_thing_says_so_with_404(played, browser):
     client = browser("Builder")
     for address in (turn_page(played, 99), "/ai/npc/999999/", "/ai/lore/nowhere/"):
         answer = client.get(address)
         assert (answer.status_code, "there is no" in answer.content.decode()) == (404, True)
 
 
-# Trials
+# Trials.
 
 
 def depth_of(told, origin):
@@ -306,9 +306,7 @@ def depth_of(told, origin):
     ("origin", "now"),
     [("component:weather", 4), ("note:gulls", 1), ("lore:harbour#2", 0)],
 )
-def test_an_edit_in_the_address_composes_the_turn_again_and_stores_nothing(
-    played, browser, origin, now
-):
+def test_trial_edit_composes_the_turn_again_and_stores_nothing(played, browser, origin, now):
     client = browser("Builder")
     number = 3 if origin.startswith("lore") else 5
     address = turn_page(played, number)
@@ -319,12 +317,12 @@ def test_an_edit_in_the_address_composes_the_turn_again_and_stores_nothing(
     assert told["sha256"] != before["sha256"] == as_json(client, address)["sha256"]
 
 
-def test_a_depth_beyond_the_history_is_its_top(played, browser):
+def test_trial_depth_beyond_the_history_is_its_top(played, browser):
     told = as_json(browser("Builder"), f"{turn_page(played)}?with=component:weather.depth=999")
     assert depth_of(told, "component:weather") == sum(one["said"] for one in told["messages"])
 
 
-def test_what_is_left_out_of_a_trial_is_not_in_its_prompt(played, browser):
+def test_component_switched_off_in_a_trial_is_not_in_its_prompt(played, browser):
     told = as_json(browser("Builder"), f"{turn_page(played)}?with=component:weather.off=yes")
     assert "component:weather" not in told["by_origin"]
 
@@ -340,7 +338,7 @@ def test_what_is_left_out_of_a_trial_is_not_in_its_prompt(played, browser):
         "history.depth=3",
     ],
 )
-def test_an_edit_that_is_none_is_told(played, browser, line):
+def test_invalid_trial_edit_is_an_error(played, browser, line):
     answer = browser("Builder").get(turn_page(played), {"with": line, "format": "json"})
     assert (answer.status_code, bool(answer.json()["problem"])) == (400, True)
 
@@ -349,7 +347,7 @@ def links(text, move):
     return re.findall(rf'<a href="([^"]+)"[^>]* data-move="{move}"', text)
 
 
-def test_the_buttons_of_a_row_are_links_to_the_page_with_one_edit_more(played, browser):
+def test_buttons_of_a_row_link_to_the_page_with_one_more_edit(played, browser):
     client = browser("Builder")
     text = client.get(turn_page(played)).content.decode()
     deeper = [one for one in links(text, "deeper") if "weather" in one]
@@ -360,7 +358,7 @@ def test_the_buttons_of_a_row_are_links_to_the_page_with_one_edit_more(played, b
 
 
 def saved_form(client, address):
-    """What the page's form sends."""
+    """Return what the page's form sends."""
     text = client.get(address).content.decode()
     named = re.findall(r'<input type="hidden" name="(with|seen)" value="([^"]*)"', text)
     form = {}
@@ -369,7 +367,7 @@ def saved_form(client, address):
     return form
 
 
-def test_saving_a_trial_makes_a_revision_of_all_it_edits(played, browser):
+def test_saved_trial_makes_a_revision_of_each_edited_text(played, browser):
     client = browser("Builder")
     ref = played.npc.ai.ref
     address = (
@@ -390,9 +388,7 @@ def test_saving_a_trial_makes_a_revision_of_all_it_edits(played, browser):
     assert components.COMPONENTS.revisions("weather")[-1].changed_by == "a-Builder"
 
 
-def test_who_saves_what_somebody_else_changed_meanwhile_is_told_and_nothing_is_overwritten(
-    played, browser
-):
+def test_trial_is_not_saved_when_a_text_was_changed_meanwhile(played, browser):
     client = browser("Builder")
     address = f"{turn_page(played)}?with=note:gulls.order=20&with=component:weather.depth=4"
     form = saved_form(client, address)
@@ -404,7 +400,7 @@ def test_who_saves_what_somebody_else_changed_meanwhile_is_told_and_nothing_is_o
     assert components.COMPONENTS.revisions("weather")[-1].value.injection_depth == 1
 
 
-def test_an_entry_whose_lock_forbids_it_is_not_changed(played, browser):
+def test_trial_of_an_entry_is_not_saved_when_its_lock_forbids_it(played, browser):
     lorebooks.set_entry_locks("harbour", "2", "edit:perm(Admin)", by=trusted("builder"))
     address = f"{turn_page(played, 3)}?with=lore:harbour%232.depth=1"
     form = saved_form(browser("Builder"), address)
@@ -415,14 +411,14 @@ def test_an_entry_whose_lock_forbids_it_is_not_changed(played, browser):
 
 
 def again(rank):
-    """Another browser of the same account."""
+    """Return another browser of the same account."""
     client = Client()
     client.force_login(get_user_model().objects.get(username=f"a-{rank}"))
     return client
 
 
 def all_slices(client, address):
-    """The turns of every slice: each holds a thread only for a moment."""
+    """Return the turns of all slices. Each request returns only one slice."""
     told = as_json(client, address)
     found = told["turns"]
     while told["before"]:
@@ -431,7 +427,7 @@ def all_slices(client, address):
     return found
 
 
-def test_a_trial_is_tried_on_the_newest_turns(played, browser):
+def test_trial_is_compared_with_the_newest_turns(played, browser):
     address = f"/ai/npc/{played.npc.ai.ref}/against/?with=component:weather.depth="
     client = browser("Builder")
     as_it_was, moved = (all_slices(client, f"{address}{depth}") for depth in (2, 4))
@@ -440,7 +436,7 @@ def test_a_trial_is_tried_on_the_newest_turns(played, browser):
     assert moved[0]["outcome"] == "changed"
 
 
-def test_two_turns_beside_each_other(played, browser):
+def test_diff_page_compares_two_turns_and_a_turn_with_a_trial(played, browser):
     ref = played.npc.ai.ref
     told = as_json(browser("Builder"), f"/ai/npc/{ref}/diff/4/5/")
     assert told["said_since"]
@@ -448,24 +444,25 @@ def test_two_turns_beside_each_other(played, browser):
     assert [(one["item"], one["depth"]) for one in moved["moved"]] == [("component:weather", 4)]
 
 
-# Entries of lore
+# Lore entries.
 
 
 def form_of(client, address):
-    """The fields of the page's form as a browser sends them."""
+    """Return the fields of the page's form as a browser sends them."""
     text = client.get(address).content.decode()
     form = dict(
         re.findall(r'<input(?: type="hidden")?[^>]* name="([\w/]+)"[^>]* value="([^"]*)"', text)
     )
     areas = re.findall(r'<textarea[^>]* name="([\w/]+)"[^>]*>(.*?)</textarea>', text, re.DOTALL)
-    form |= {name: typed.removeprefix("\n") for name, typed in areas}  # as browsers do (HTML)
+    # browsers drop the first line feed
+    form |= {name: typed.removeprefix("\n") for name, typed in areas}
     for name, options in re.findall(r'<select[^>]* name="(\w+)">(.*?)</select>', text, re.DOTALL):
         form[name] = re.search(r'<option value="([^"]*)" selected>', options)[1]
     form |= dict.fromkeys(re.findall(r'name="(\w+)" checked', text), "on")
     return {name: html.unescape(value) for name, value in form.items()}
 
 
-def test_a_new_entry_that_wakes_on_a_word_is_proved_by_a_line(played, browser):
+def test_new_entry_is_active_for_a_line_with_its_key(played, browser):
     client = browser("Builder")
     where = f"/ai/npc/{played.npc.ai.ref}/next/?say=Oren, the gull?"
     form = form_of(client, "/ai/lore/harbour/new/")
@@ -481,7 +478,7 @@ def test_a_new_entry_that_wakes_on_a_word_is_proved_by_a_line(played, browser):
     assert "lore:harbour#6" not in [one["item"] for one in quiet]
 
 
-def test_an_entry_is_changed_by_its_form_and_the_rest_of_it_stays(played, browser):
+def test_entry_form_changes_only_the_typed_fields(played, browser):
     client = browser("Builder")
     before = json.loads(lorebooks.get_book("harbour").source)["entries"]
     address = "/ai/lore/harbour/entry/2/"
@@ -498,7 +495,7 @@ def test_an_entry_is_changed_by_its_form_and_the_rest_of_it_stays(played, browse
     ]
 
 
-def test_what_cannot_be_saved_comes_back_with_what_was_typed(played, browser):
+def test_entry_form_shows_typed_words_again_when_saving_fails(played, browser):
     client = browser("Builder")
     address = "/ai/lore/harbour/entry/2/"
     form = {**form_of(client, address), "content": "New words.", "order": "first"}
@@ -510,7 +507,7 @@ def test_what_cannot_be_saved_comes_back_with_what_was_typed(played, browser):
     assert "New words." not in lorebooks.get_book("harbour").source
 
 
-def test_who_edits_an_entry_of_a_book_that_was_changed_meanwhile_is_told(played, browser):
+def test_entry_form_reports_a_conflict_when_the_book_was_changed_meanwhile(played, browser):
     client = browser("Builder")
     address = "/ai/lore/harbour/entry/2/"
     form = {**form_of(client, address), "content": "Mine."}
@@ -523,7 +520,7 @@ def test_who_edits_an_entry_of_a_book_that_was_changed_meanwhile_is_told(played,
     assert "Theirs." in lorebooks.get_book("harbour").source
 
 
-# Cards
+# Cards.
 
 
 def uploaded(client, card, **fields):
@@ -535,7 +532,7 @@ def uploaded(client, card, **fields):
 TILDA = {"spec": "chara_card_v3", "spec_version": "3.0", "data": {**CARD, "name": "Tilda"}}
 
 
-def test_a_card_is_uploaded_read_and_approved_with_one_grant_and_assigned(played, browser):
+def test_card_is_uploaded_approved_with_one_grant_and_assigned(played, browser):
     client = browser("Builder")
     waits = uploaded(client, TILDA)["Location"]
     assert cards.card_or_none("Tilda") is None
@@ -551,7 +548,7 @@ def test_a_card_is_uploaded_read_and_approved_with_one_grant_and_assigned(played
     assert client.post(done["Location"], {"do": "assign", "npc": "nobody"}).status_code == 400
 
 
-def test_a_character_is_made_from_nothing_written_and_assigned(played, browser):
+def test_card_is_created_edited_and_assigned_on_the_pages(played, browser):
     client = browser("Builder")
     made = client.post("/ai/cards/new/", {"name": "Mira", "description": "Mira sells herbs."})
     assert (made.status_code, made["Location"]) == (302, "/ai/cards/Mira/edit/")
@@ -569,14 +566,14 @@ def test_a_character_is_made_from_nothing_written_and_assigned(played, browser):
     assert "Mira sells herbs." in "\n".join(m.content for m in model.requests[-1].messages)
 
 
-def test_a_card_s_form_that_changes_nothing_makes_no_revision(played, browser):
+def test_card_form_without_changes_makes_no_revision(played, browser):
     client = browser("Builder")
     before = cards.get_card("oren")
     assert client.post("/ai/cards/oren/edit/", form_of(client, "/ai/cards/oren/edit/")).status_code
     assert cards.get_card("oren") == before
 
 
-def test_a_card_that_cannot_be_made_or_was_changed_meanwhile_comes_back(played, browser):
+def test_card_form_shows_typed_words_again_when_saving_fails(played, browser):
     client = browser("Builder")
     twice = client.post("/ai/cards/new/", {"name": "oren", "description": "Typed words."})
     assert (twice.status_code, "Typed words." in twice.content.decode()) == (400, True)
@@ -589,7 +586,7 @@ def test_a_card_that_cannot_be_made_or_was_changed_meanwhile_comes_back(played, 
     assert parsed_card(cards.get_card("oren")).personality == "Dry."
 
 
-def test_an_import_is_rejected(played, browser):
+def test_import_can_be_rejected(played, browser):
     client = browser("Builder")
     waits = uploaded(client, TILDA, name="Tilda again")["Location"]
     assert client.post(waits, {"do": "reject", "seen": "1"}).status_code == 302
@@ -598,14 +595,14 @@ def test_an_import_is_rejected(played, browser):
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"spec": "chara_card_v3"}'])
-def test_a_file_that_is_no_card_is_refused_and_nothing_waits(played, browser, content):
+def test_file_that_is_no_card_is_refused(played, browser, content):
     client = browser("Builder")
     assert uploaded(client, content).status_code == 400
     assert client.post("/ai/cards/", {}).status_code == 400
     assert as_json(client, "/ai/cards/")["waiting"] == []
 
 
-def test_hostile_cards_are_text_in_their_reports(played, browser):
+def test_hostile_card_is_shown_as_text_in_its_report(played, browser):
     client = browser("Builder")
     for words in ("<script>alert(1)</script>", "\u202egnp.exe", '"><img src=x onerror=alert(1)>'):
         data = {**CARD, "name": "Mallory", "creator": words, "description": words}
@@ -614,11 +611,11 @@ def test_hostile_cards_are_text_in_their_reports(played, browser):
         assert "<script>alert" not in text and "<img" not in text and "\u202e" not in text
 
 
-# What locks hide
+# Texts that locks hide.
 
 
 @pytest.mark.long
-def test_what_a_lock_hides_stands_on_no_page(played, browser):
+def test_text_hidden_by_a_lock_is_on_no_page(played, browser):
     book = {
         "entries": [
             {
@@ -653,7 +650,9 @@ def test_what_a_lock_hides_stands_on_no_page(played, browser):
 
 
 @pytest.mark.long
-def test_what_was_whispered_is_for_admins_and_who_reads_it_is_logged(played, browser, logged):
+def test_whispered_words_are_shown_only_to_admins_and_the_reading_is_logged(
+    played, browser, logged
+):
     played.talks_with("Under the ropes.")
     played.whispers(played.anna, "Oren, where is the silver?")
     number = turns.last_turn(played.npc.ai.ref).number
@@ -673,10 +672,10 @@ def test_what_was_whispered_is_for_admins_and_who_reads_it_is_logged(played, bro
     assert f"reads conversation {turns.last_turn(played.npc.ai.ref).conversation.id} of NPC" in line
 
 
-# Stopping
+# Stops.
 
 
-def test_a_builder_stops_one_npc_and_lets_it_go_on(played, browser):
+def test_builder_can_pause_and_resume_one_npc(played, browser):
     client, ref = browser("Builder"), played.npc.ai.ref
     client.post(f"/ai/npc/{ref}/pause/", {"do": "pause"})
     assert halts()[ref].halted_by == "a-Builder"
@@ -686,7 +685,7 @@ def test_a_builder_stops_one_npc_and_lets_it_go_on(played, browser):
     assert client.post(f"/ai/npc/{ref}/pause/", {"do": "dance"}).status_code == 400
 
 
-def test_only_an_admin_stops_everybody(played, browser):
+def test_only_an_admin_can_stop_all_npcs(played, browser):
     assert browser("Builder").post("/ai/live/stop/", {"do": "stop"}).status_code == 403
     assert dict(halts()) == {}
     client = browser("Admin")
@@ -696,17 +695,17 @@ def test_only_an_admin_stops_everybody(played, browser):
     assert not as_json(client, "/ai/live/")["stopped"]
 
 
-def test_a_form_of_another_page_changes_nothing(played, browser):
+def test_form_of_a_foreign_page_changes_nothing(played, browser):
     client = browser("Admin", enforce_csrf_checks=True)
     assert client.post("/ai/live/stop/", {"do": "stop"}).status_code == 403
     assert client.get("/ai/live/stop/").status_code == 405
     assert dict(halts()) == {}
 
 
-def test_the_last_turn_is_that_of_who_answered_one_last(played, browser):
+def test_last_page_opens_the_turn_of_the_npc_that_answered_last(played, browser):
     client, ref = browser("Builder"), played.npc.ai.ref
     assert as_json(client, "/ai/last/") == {"address": "", "pane": "last"}
-    assert "Nobody has answered you yet" in client.get("/ai/last/").content.decode()
+    assert "No NPC has answered you yet" in client.get("/ai/last/").content.decode()
     account = get_user_model().objects.get(username="a-Builder")
     played.anna.db_account = account
     played.anna.save()
@@ -720,7 +719,7 @@ def test_the_last_turn_is_that_of_who_answered_one_last(played, browser):
     assert client.get("/ai/last/?npc=999999").status_code == 200
 
 
-def test_who_watches_is_sent_nothing_while_nothing_is_new(played, browser):
+def test_live_page_answers_304_while_nothing_is_new(played, browser):
     client = browser("Builder")
     tag = as_json(client, "/ai/live/")["tag"]
     asked = {"If-None-Match": tag}
@@ -730,10 +729,10 @@ def test_who_watches_is_sent_nothing_while_nothing_is_new(played, browser):
     assert client.get("/ai/live/", headers=asked).status_code == 200
 
 
-# What comes with the pages
+# Files of other publishers.
 
 
-def test_what_others_wrote_is_what_they_published():
+def test_vendored_files_have_the_hashes_of_their_publishers():
     for library in json.loads((VENDOR / "vendor.json").read_text(encoding="utf-8")):
         for file in library["files"]:
             content = (VENDOR / file["path"]).read_bytes()

@@ -1,4 +1,4 @@
-"""Pages after a right was lost, pages of locked lore, and the log of whispers that were read."""
+"""Pages after a permission was lost, pages with locked lore, and the log of read whispers."""
 
 import re
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ def _no_bans(db):
 
 
 def ban(name="", address=""):
-    """Ban as Evennia's command `ban` does."""
+    """Ban an account as Evennia's command `ban` does."""
     found = re.compile(address) if address else ""
     now = datetime.now(tz=UTC).isoformat()
     ServerConfig.objects.conf("server_bans", [(name, address, found, now, "rude")])
@@ -49,7 +49,7 @@ def switch_off(account):
 
 @pytest.mark.long
 @pytest.mark.parametrize("loss", LOSSES)
-def test_page_is_not_there_and_writes_nothing_after_a_right_is_lost(played, browser, loss):
+def test_page_is_not_found_and_writes_nothing_after_a_right_is_lost(played, browser, loss):
     client, ref = browser("Builder"), played.npc.ai.ref
     address = f"{turn_page(played, 3)}?with=component:weather.depth=4"
     trial = saved_form(client, address)
@@ -92,7 +92,7 @@ def test_trial_of_lore_is_not_saved_after_its_view_lock_is_set(played, browser, 
 
 
 @pytest.mark.parametrize("lock", LOCKS)
-def test_page_reverts_no_book_with_what_a_view_lock_hides(played, browser, lock):
+def test_book_is_not_reverted_when_a_view_lock_hides_part_of_it(played, browser, lock):
     lorebooks.save_book("harbour", '{"entries": []}', by=ADMIN)
     LOCKS[lock]()
     seen = lorebooks.get_book("harbour").revision
@@ -113,7 +113,8 @@ def test_trial_without_the_revision_it_showed_is_not_saved(played, browser):
     ("page", "rank", "is_shown", "is_logged"),
     [
         ("turn/{n}/", "Admin", True, True),
-        ("next/", "Admin", False, False),  # what the Admin could say, after no whisper
+        # the prompt of a line in the room contains no whisper
+        ("next/", "Admin", False, False),
         ("next/?say=Hello", "Admin", False, False),
         ("diff/{before}/{n}/", "Admin", False, True),
         ("turn/{n}/", "Builder", False, False),

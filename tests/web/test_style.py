@@ -1,4 +1,4 @@
-"""What the style of the pages may ask of a reader's screen, so that few screens show all of it."""
+"""The conditions in the style sheet, which are few so that few screens need to be checked."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ IN_THE_DARK = re.compile(r"@media \(prefers-color-scheme: dark\) \{\s*:root \{([
 WHEN_NARROW = re.compile(r"@media \(max-width: 720px\) \{((?:[^{}]*\{[^{}]*\})*)\s*\}")
 
 
-def test_a_screen_is_asked_for_its_colours_its_width_and_its_motion_alone():
+def test_style_depends_only_on_colour_scheme_width_and_reduced_motion():
     asked = re.findall(r"@media ([^{]*?) *\{", STYLE)
     assert sorted(asked) == [
         "(max-width: 720px)",
@@ -21,14 +21,14 @@ def test_a_screen_is_asked_for_its_colours_its_width_and_its_motion_alone():
     ]
 
 
-def test_in_the_dark_nothing_but_colours_by_name_is_another():
+def test_dark_style_changes_only_named_colours():
     (told,) = IN_THE_DARK.findall(STYLE)
     names = [one.partition(":")[0].strip() for one in told.split(";") if one.strip()]
     assert names
     assert [name for name in names if not name.startswith("--")] == []
 
 
-def test_where_it_is_narrow_no_colour_is_another():
+def test_narrow_style_changes_no_colour():
     (told,) = WHEN_NARROW.findall(STYLE)
     assert "grid-template-columns" in told
     assert re.findall(r"--|color|background|#[0-9a-fA-F]{3}", told) == []

@@ -1,4 +1,4 @@
-"""Every text that a template prints goes through a filter that lets nothing in it act."""
+"""Every text that a template prints passes a filter that makes its content inactive."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.web.conftest import HOSTILE, acting
 
 TEMPLATES = Path(evennia_ai.__file__).parent / "templates" / "evennia_ai"
 SAFE = re.compile(r"\|(?:shown|line|when|taken|as_line|pluralize|length|add|urlencode)\b")
-# What a form holds is shown as it was typed, and no browser draws the value of an attribute.
+# A form shows a text as it was typed, and browsers do not interpret the values of attributes.
 _AS_TYPED = re.compile(
     r"<textarea.*?</textarea>"
     r"|\s(?:value|href|hx-get|src|action|for|id|name|class|data-drag|data-newest|data-tag)="
@@ -26,7 +26,7 @@ cached_percent failures times entries on constant awake hidden never always wait
 search whole_tokens cells folded left_out in_force older newer previous next shown_revision status
 ref mark sha256"""
 NUMBERS = frozenset(_WORDS.split())
-"""The last words of values that are numbers, or marks and hashes of ours."""
+"""The last words of values that are numbers, or marks and hashes made by this package."""
 
 
 def _is_number(value):
@@ -34,14 +34,14 @@ def _is_number(value):
 
 
 def unguarded(text):
-    """The expressions that a template prints as they are, without numbers."""
+    """Return the expressions that a template prints without a filter, except numbers."""
     printed = _PRINTED.findall(_AS_TYPED.sub("", text))
     bare = (one for one in printed if not SAFE.search(one))
     return [one for one in bare if not _is_number(one.split("|")[0])]
 
 
 @pytest.mark.parametrize("template", sorted(TEMPLATES.rglob("*.html")), ids=lambda path: path.stem)
-def test_template_prints_no_text_without_a_filter(template):
+def test_template_prints_every_text_through_a_filter(template):
     assert unguarded(template.read_text(encoding="utf-8")) == []
 
 
@@ -76,13 +76,13 @@ def message(**values):
         {"said": False, "parts": [{"origin": "lore:a\u202eb#0", "mark": "?", "text": HOSTILE}]},
     ],
 )
-def test_no_value_of_a_message_acts(values):
+def test_values_of_a_message_are_shown_as_text(values):
     page = render_to_string("evennia_ai/parts/row.html", message(**values))
     assert acting(page) == []
 
 
 @pytest.mark.parametrize("field", ["position", "logic", "name", "uid", "keys", "text"])
-def test_no_value_of_an_entry_acts(field):
+def test_values_of_an_entry_are_shown_as_text(field):
     entry = {"uid": "1", "name": "n", "keys": ["k"], "secondary_keys": ["s"], "logic": "any"}
     entry |= {"on": True, "constant": False, "position": "after", "depth": 4, "order": 1}
     entry |= {"text": "t", field: [HOSTILE] if field == "keys" else HOSTILE}

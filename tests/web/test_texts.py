@@ -1,4 +1,4 @@
-"""How texts that anybody wrote stand on a page: nothing in them acts."""
+"""How texts of players, models and builders are shown on a page, without active content."""
 
 import pytest
 from django.template import Context, Template
@@ -14,6 +14,6 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize(("text", "stands"), HOSTILE)
-def test_a_text_stands_as_it_was_written_and_nothing_in_it_acts(text, stands):
+def test_text_is_shown_as_written_without_active_content(text, stands):
     shown = Template("{% load evennia_ai_pages %}{{ text|shown }}").render(Context({"text": text}))
     assert shown == stands

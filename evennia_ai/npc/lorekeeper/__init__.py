@@ -1,1 +1,1 @@
-"""The lorekeeper: a model writes pages of a knowledge base from a package of other pages."""
+"""The lorekeeper: a model that writes pages of a knowledge base, based on other pages."""

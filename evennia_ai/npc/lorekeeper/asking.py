@@ -1,13 +1,13 @@
-"""Asking: everything that a task of the lorekeeper requests: pages, two models, and Wikipedia.
+"""What a task of the lorekeeper asks for: pages, two models, and Wikipedia.
 
-The cheap model plans, the other one writes. Both are asked like all models of the game: with
-breaker and queue, counted, limited for the builder who asks, and stopped with the game. If a
-profile is unavailable, the next one of its role is asked. Watchers see no word of a restricted
-base.
+A cheap model plans, and another one writes. Their calls are handled like all model calls of the
+game: with circuit breaker and queue, counted, limited for the builder, and stopped with the game.
+If a profile is unavailable, the next one of its role is asked. Watchers get no words of a
+restricted base.
 
-Assembling a package does no I/O; this module answers its requests. It replaces pages that the
-builder may not read by `Hidden`. Wikipedia is asked only if the settings name its address. A page
-of a base can turn that off, but not on.
+The assembly of a package does no I/O itself; this module answers its requests. Pages that the
+builder may not read are replaced by `Hidden`. Wikipedia is asked only if the settings name its
+address. The config page of a base can turn that off, but not on.
 """
 
 from collections.abc import Callable, Sequence
@@ -51,7 +51,7 @@ from evennia_ai.services.llm.structured import request_for
 from evennia_ai.services.wiki.backend import Wikipedia
 
 LOREKEEPER: Final = "lorekeeper"
-"""Stands for the NPC's reference in its calls, and is the role of the writer."""
+"""The reference of the lorekeeper in model calls, in place of an NPC's, and the writer's role."""
 
 PLAN_TOKENS: Final = 300
 PLAN_SECONDS: Final = 20.0
@@ -60,14 +60,14 @@ RequestOf = Callable[[Access], ChatRequest]
 
 
 class NoWriterError(EvenniaAIError):
-    """No model may be asked to write now."""
+    """The error for a task while no model may be asked to write."""
 
 
 def writing_models(models: Models) -> tuple[Access, ...]:
     """Return the models that write. Each is a fallback for the one before it.
 
     Raises:
-        NoWriterError: There is none.
+        NoWriterError: There is no such model.
     """
     found = models.thinking("lorekeeper")
     if not found:
@@ -91,25 +91,28 @@ def refuse_over_limit(limits: Limits, player_ref: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
-    """The person who asks the models. `is_protected`: the words are of a restricted base."""
+    """Asks the models on behalf of a person. `is_protected`: the words are of a restricted base."""
 
     calls: ModelCalls
     player_ref: str
     is_protected: bool = False
 
     def written(self, request_of: RequestOf) -> "Deferred[ChatReply]":
-        """Return the reply of the writing model. The Deferred fails with a ModelError."""
-        asked = self._in_turn(writing_models(self.calls.models), request_of, role="lorekeeper")
+        """Return the reply of the writing model.
+
+        The Deferred fails with a ModelError or a NoWriterError.
+        """
+        asked = self._ask_in_order(writing_models(self.calls.models), request_of, role="lorekeeper")
         return Deferred.fromCoroutine(asked)
 
     def planned(self, plan: AskPlanner) -> "Deferred[str | Failed]":
-        """Return what the planning model wrote, or why it wrote nothing."""
+        """Return the reply of the planning model, or why there is none."""
         accesses = self.calls.models.thinking("planner")
-        asked = self._in_turn(accesses, partial(_planning_request, plan), role="planner")
+        asked = self._ask_in_order(accesses, partial(_planning_request, plan), role="planner")
         reply: Deferred[Any] = Deferred.fromCoroutine(asked)
-        return reply.addCallbacks(lambda said: said.text, _no_plan)
+        return reply.addCallbacks(lambda said: said.text, _plan_failure)
 
-    async def _in_turn(
+    async def _ask_in_order(
         self, accesses: tuple[Access, ...], request_of: RequestOf, *, role: ModelRole
     ) -> ChatReply:
         """Return the reply of the first model that gives one."""
@@ -140,7 +143,7 @@ def _planning_request(plan: AskPlanner, access: Access) -> ChatRequest:
     )
 
 
-def _no_plan(failure: Failure) -> Failed:
+def _plan_failure(failure: Failure) -> Failed:
     failure.trap(ModelError, NoWriterError)
     return Failed(failure.getErrorMessage())
 
@@ -163,14 +166,14 @@ def fetch_introduction(
 
 
 def _failed(failure: Failure, entity: str) -> Failed:
-    """Return what the assembly gets if Wikipedia does not answer. It goes on without it."""
+    """Log and return why Wikipedia did not answer. The package is assembled without it."""
     failure.trap(BackendError)
-    logger.log_warn(f"evennia_ai: no introduction of {entity!r}: {failure.value}")
+    logger.log_warn(f"evennia_ai: Wikipedia gave no introduction of {entity!r}: {failure.value}")
     return Failed(str(failure.value))
 
 
 _BUILDERS: Final = "view:perm(Builder)"
-"""The lock of pages without a lock of their own."""
+"""The lock of a page that has no lock of its own."""
 
 Planning: TypeAlias = Callable[[AskPlanner], "Deferred[str | Failed]"]
 LookingUp: TypeAlias = Callable[[str], "Deferred[Article | Failed | None]"]
@@ -178,9 +181,9 @@ LookingUp: TypeAlias = Callable[[str], "Deferred[Article | Failed | None]"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """The builder who reads, and the backend to read from.
+    """Reads the pages for a package, as far as the builder may see them.
 
-    `plan` asks the planning model, `look_up` finds an introduction in Wikipedia.
+    `plan` asks the planning model. `look_up` finds an introduction in Wikipedia.
     """
 
     by: Any
@@ -189,11 +192,14 @@ class Reader:
     look_up: LookingUp
 
     def read(self, task: LoreTask, rules: AssemblyRules) -> "Deferred[Package]":
-        """Assemble the package for a task. The Deferred fails as the assembly or backend does."""
-        return Deferred.fromCoroutine(self._driven(assemble_package(task, rules=rules)))
+        """Assemble the package for a task.
 
-    async def _driven(self, steps: Step[Package]) -> Package:
-        """Answer the assembly's requests until it returns its package."""
+        The Deferred fails with the errors of the assembly and of the backend.
+        """
+        return Deferred.fromCoroutine(self._drive(assemble_package(task, rules=rules)))
+
+    async def _drive(self, steps: Step[Package]) -> Package:
+        """Answer the requests of the assembly until it returns its package."""
         answer: Any = None
         while True:
             try:
@@ -201,14 +207,14 @@ class Reader:
             except StopIteration as done:
                 package: Package = done.value
                 return package
-            answer = await self._answered(request)
+            answer = await self._answer_request(request)
 
-    def _answered(self, request: Request) -> "Deferred[Any]":
+    def _answer_request(self, request: Request) -> "Deferred[Any]":
         match request:
             case Fetch(names):
-                return self._fetched(names)
+                return self._fetch_pages(names)
             case PageSearch():
-                return self._found(request)
+                return self._search_pages(request)
             case Links(names):
                 return as_deferred(self.backend.linking(names))
             case ListTitles(namespace):
@@ -218,11 +224,13 @@ class Reader:
             case Introduction(entity):
                 return self.look_up(entity)
 
-    def _fetched(self, names: Sequence[PageName]) -> "Deferred[list[Page | Hidden | None]]":
+    def _fetch_pages(self, names: Sequence[PageName]) -> "Deferred[list[Page | Hidden | None]]":
         found = as_deferred(self.backend.fetch(names))
-        return found.addCallback(lambda pages: [page and self._shown(page) for page in pages])
+        return found.addCallback(
+            lambda pages: [page and self._page_or_hidden(page) for page in pages]
+        )
 
-    def _found(self, query: PageSearch) -> "Deferred[list[Hit | Hidden]]":
+    def _search_pages(self, query: PageSearch) -> "Deferred[list[Hit | Hidden]]":
         found = as_deferred(
             self.backend.search(query.query, namespaces=query.namespaces, limit=query.limit)
         )
@@ -230,11 +238,11 @@ class Reader:
             lambda hits: [hit if may_read(self.by, hit.page.locks) else Hidden() for hit in hits]
         )
 
-    def _shown(self, page: Page) -> Page | Hidden:
+    def _page_or_hidden(self, page: Page) -> Page | Hidden:
         return page if may_read(self.by, page.locks) else Hidden()
 
 
 def may_read(by: Any, locks: str) -> bool:
-    """True if the lock `view` lets `by` read a page. Without that lock, builders may."""
+    """True if `by` may read a page with this lock. A page without a lock `view` is for builders."""
     is_said = any(part.strip().startswith("view:") for part in locks.split(";"))
     return lock_allows(by, locks if is_said else _BUILDERS, "view")

@@ -1,8 +1,9 @@
-"""Keeping: a task for the lorekeeper, from its words to an answer and its drafts.
+"""Do a task of the lorekeeper: from its words to an answer, and to drafts of pages.
 
-First the package is assembled from pages that the builder may read. It is stored with the request
-made from it. Only then the writing model is asked, once. A task that only asks a question goes to
-the model too, without a package. Everything slow is a Deferred, so the game goes on.
+First the package is assembled from pages that the builder may read. The request is made from it,
+and both are stored. Then the writing model is asked, once. A task that only asks a question also
+goes to this model, without a package. Everything that takes time is a Deferred, so the game goes
+on.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -51,10 +52,10 @@ from evennia_ai.store.knowledge.page_drafts import NewTask
 class LorekeeperAnswer:
     """The result of a task.
 
-    `text` is what the model wrote. `drafts` are the numbers of the pages in it, which wait for a
-    builder. `context_meta` says in JSON what the model was shown and why, also for a task without a
-    package. `notes` say which parts of the answer were of no use. `number` is that of the stored
-    task.
+    `text` is what the model wrote. `drafts` are the numbers of the drafts made from its pages,
+    which wait for a builder's decision. `context_meta` says in JSON what the model was shown and
+    why, even without a package. `notes` say which parts of the answer could not be used. `number`
+    is the number of the stored task.
     """
 
     base: str
@@ -68,7 +69,7 @@ class LorekeeperAnswer:
 
     @property
     def draft(self) -> int | None:
-        """Return the number of the first draft, None if the answer has no page."""
+        """Return the number of the first draft, None if the answer contains no page."""
         return self.drafts[0] if self.drafts else None
 
 
@@ -77,12 +78,12 @@ MOST_OF_A_TASK: Final = 20_000
 
 
 class LorekeeperError(EvenniaAIError):
-    """A task cannot be done. The message says why and what to do."""
+    """The error for a task that cannot be done. The message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Work:
-    """A running task: who asked, for which base, and the conversation before it."""
+    """A task in progress: who asked, for which base, and what was said before."""
 
     task: LoreTask
     by: Any
@@ -93,7 +94,7 @@ class _Work:
 
     @property
     def asker(self) -> Asker:
-        """Return who asks the models for it."""
+        """Return the object that asks models for this task."""
         return Asker(
             calls=self.live.calls, player_ref=str(self.by.id), is_protected=self.info.restricted
         )
@@ -110,11 +111,11 @@ def lorekeeper(
 ) -> "Deferred[LorekeeperAnswer]":
     """Do a task for a knowledge base. Pages in the answer become drafts.
 
-    The Deferred fails with an EvenniaAIError, and then no draft is stored.
+    The Deferred fails with an EvenniaAIError. In that case no draft is stored.
 
     Args:
-        by: The object of the game that asks. Pages that its locks hide are not read.
-        type_override: The key of a task type; "" lets the planner decide.
+        by: The object of the game that asks. Pages that it may not see are not read.
+        type_override: The key of a type of task; "" lets the planner choose one.
         custom_pages: Pages that the model is shown in any case.
         earlier: What was said before in the same conversation.
     """
@@ -133,7 +134,7 @@ async def _do_task(
 ) -> LorekeeperAnswer:
     settings = live.conf.lorekeeper
     work = _start_work(task, base=base, by=by, live=live, earlier=earlier)
-    package = await _package(work)
+    package = await _assemble(work)
     request = writing_request(package, placement=settings.package_placement, earlier=earlier)
     _refuse_too_long(request, live)
     new = _new_task(work, package, request)
@@ -142,7 +143,7 @@ async def _do_task(
         ask = partial(_chat_request, request, settings.reply_tokens)
         reply = await work.asker.written(ask)
     except EvenniaAIError as error:
-        _write_end(number, partial(page_drafts.fail_task, number, _told_of(error, work)))
+        _write_end(number, partial(page_drafts.fail_task, number, _stored_error(error, work)))
         raise
     text = text_of_answer(reply.text)
     told = {**new.context_meta, "model": reply.model}
@@ -172,7 +173,7 @@ async def _do_task(
 
 
 def _new_task(work: _Work, package: Package, request: Sequence[Message]) -> NewTask:
-    """Return the task as it is stored before the model is asked."""
+    """Return the task in the form that is stored before the model is asked."""
     sha256 = sent_sha256(chat_messages(request))
     meta = package.context_meta() | {
         "base": work.info.key,
@@ -190,13 +191,16 @@ def _new_task(work: _Work, package: Package, request: Sequence[Message]) -> NewT
     )
 
 
-def _told_of(error: EvenniaAIError, work: _Work) -> str:
-    """Return an error's text for the stored task. For a restricted base, only its kind."""
+def _stored_error(error: EvenniaAIError, work: _Work) -> str:
+    """Return the text of an error for the stored task. For a restricted base, only its kind."""
     return type(error).__name__ if work.asker.is_protected else str(error)
 
 
 def _write_end(number: int, write: Callable[[], None]) -> None:
-    """Record the end of a task. Log a failure, because the answer was paid for and is returned."""
+    """Record the end of a task.
+
+    If that fails, only log it: the answer cost money, so the builder gets it in any case.
+    """
     try:
         write()
     except DATABASE_ERRORS as error:
@@ -207,27 +211,27 @@ def _write_end(number: int, write: Callable[[], None]) -> None:
 def _start_work(
     task: LoreTask, *, base: str, by: Any, live: Runtime, earlier: Sequence[Message]
 ) -> _Work:
-    """Check the task and return its work.
+    """Check a task and return it as work.
 
     Raises:
-        LorekeeperError: The task is empty or too long.
+        LorekeeperError: The task is empty or too long, or an NPC asks that guards the base.
         NoWriterError: No model may be asked.
         NotStoredError: There is no such base.
     """
     if not task.text:
         raise LorekeeperError("the task is empty: say what to write")
     if len(task.text) > MOST_OF_A_TASK:
-        told = f"{len(task.text)} characters and the limit is {MOST_OF_A_TASK}"
-        raise LorekeeperError(f"the task has {told}")
+        told = f"{len(task.text)} characters, but the limit is {MOST_OF_A_TASK}"
+        raise LorekeeperError(f"the task has {told}; make it shorter")
     writing_models(live.models)
     refuse_over_limit(live.limits, str(by.id))
-    info = _base(base, by)
+    info = _visible_base(base, by)
     backend = live.backends.of(info)
     return _Work(task=task, by=by, live=live, info=info, backend=backend, earlier=earlier)
 
 
-def _base(key: str, by: Any) -> BaseInfo:
-    """Return the base with this key. One that `by` may not read counts as missing."""
+def _visible_base(key: str, by: Any) -> BaseInfo:
+    """Return the base with this key. A base that `by` may not read counts as missing."""
     seen = [one for one in knowledge_bases.list_bases() if may_read(by, one.locks)]
     found = next((one for one in seen if one.key == key), None)
     if found is None:
@@ -237,10 +241,10 @@ def _base(key: str, by: Any) -> BaseInfo:
 
 
 def _refuse_guarding(by: Any, info: BaseInfo) -> None:
-    """Refuse an NPC that guards the base.
+    """Refuse a task of an NPC that guards the base.
 
     Raises:
-        LorekeeperError: It gets only safe summaries.
+        LorekeeperError: An NPC that guards the base asks, which may get only safe summaries.
     """
     who, is_ours = str(by.key), isinstance(by, HasMind)
     if is_ours and is_held(by, info):
@@ -250,8 +254,8 @@ def _refuse_guarding(by: Any, info: BaseInfo) -> None:
         )
 
 
-async def _package(work: _Work) -> Package:
-    """Return what the model is shown; an empty package if the assembly is switched off."""
+async def _assemble(work: _Work) -> Package:
+    """Return what the model is shown. It is empty if the settings turn the assembly off."""
     if not work.live.conf.lorekeeper.enabled:
         return Package(
             task=work.task,
@@ -265,11 +269,11 @@ async def _package(work: _Work) -> Package:
         plan=work.asker.planned,
         look_up=partial(fetch_introduction, work.live.models, work.live.conf.knowledge_wikipedia),
     )
-    return await reader.read(work.task, _rules(work.live))
+    return await reader.read(work.task, _assembly_rules(work.live))
 
 
-def _rules(live: Runtime) -> AssemblyRules:
-    """Return the rules for what the base's own config page does not set."""
+def _assembly_rules(live: Runtime) -> AssemblyRules:
+    """Return the rules of the assembly. The config page of the base may change them."""
     settings, writer = live.conf.lorekeeper, writing_models(live.models)[0]
     room = writer.context_tokens - settings.reply_tokens
     usual = AssemblyRules()
@@ -278,10 +282,10 @@ def _rules(live: Runtime) -> AssemblyRules:
 
 
 def _refuse_too_long(request: Sequence[Message], live: Runtime) -> None:
-    """Refuse a request that leaves the first writing model no room for a reply.
+    """Check that the request leaves the first writing model enough room for its reply.
 
     Raises:
-        LorekeeperError: It is too long.
+        LorekeeperError: The request is too long.
     """
     writer, reply = writing_models(live.models)[0], live.conf.lorekeeper.reply_tokens
     tokens = sum(ESTIMATE.of_message(one.content) for one in request)

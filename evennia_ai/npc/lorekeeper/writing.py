@@ -1,8 +1,8 @@
-"""Writing: the request to the writing model, and the drafts made from its answer.
+"""The request to the writing model, and the drafts of pages in its answer.
 
-A request is made once and stored with its drafts, message by message, so it can be sent again
-unchanged after pages have changed. A draft waits for a builder's decision and names the revision it
-was written from. A model cannot change locks. Metadata that the answer does not mention stays.
+The request is stored with the drafts, message by message, so the same request can be sent again
+after pages have changed. A draft waits for a builder's decision, and names the revision of the page
+that it changes. A model cannot change locks. Metadata that the answer does not mention is kept.
 """
 
 import json
@@ -52,7 +52,7 @@ _FORM: Final = (
 _PAGE: Final = re.compile(
     r"^[ \t]*===[ \t]*PAGE:[ \t]*([^\n]{1,600}?)[ \t]*===[ \t]*$", re.M | re.I
 )
-_KEPT: Final = frozenset("\n\t\u200c\u200d")  # joiners are spelling in some scripts
+_KEPT: Final = frozenset("\n\t\u200c\u200d")  # some scripts need these joiners in their spelling
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Cn", "Co"})
 _FENCE: Final = re.compile(r"```[a-z]*\n(.*)\n```", re.DOTALL | re.IGNORECASE)
 
@@ -72,8 +72,8 @@ def writing_request(
 ) -> tuple[Message, ...]:
     """Return the messages for the writing model.
 
-    In a conversation (`earlier`) the package is always split, so that the start of the request
-    stays the same from task to task.
+    In a conversation (`earlier` is not empty), the package is split in any case. So the start of
+    the request is the same for each task, and can be cached.
     """
     prompt = f"{_PROMPT.format(world=package.world or 'this world')}\n{_FORM}"
     system, context = place_package(package, prompt, "split" if earlier else placement)
@@ -87,13 +87,13 @@ def writing_request(
 
 
 def stored_request(messages: Sequence[Message]) -> str:
-    """Return the messages as a text for `read_request`."""
+    """Return the messages as a text that `read_request` can parse."""
     told = [[one.role, one.content] for one in messages]
     return json.dumps(told, ensure_ascii=False, separators=(",", ":"))
 
 
 def read_request(stored: str) -> tuple[Message, ...]:
-    """Parse messages that `stored_request` wrote."""
+    """Parse a text that `stored_request` returned."""
     told = json.loads(stored)
     return tuple(Message(role=role, content=content, origin=ORIGIN) for role, content in told)
 
@@ -101,7 +101,7 @@ def read_request(stored: str) -> tuple[Message, ...]:
 def text_of_answer(reply: str) -> str:
     """Return what a model wrote, without its reasoning and invisible characters.
 
-    Blanks stay, because metadata and lists depend on them.
+    White space is kept, because metadata and lists depend on it.
     """
     said = without_reasoning(reply).replace("\r\n", "\n")
     return "".join(letter for letter in said if _is_seen(letter)).strip()
@@ -112,12 +112,12 @@ def _is_seen(letter: str) -> bool:
 
 
 def page_of_answer(name: PageName, text: str) -> str:
-    """Return a page in the form of an answer."""
+    """Return a page in the form that pages have in an answer."""
     return f"=== PAGE: {name} ===\n{text}"
 
 
 def written_pages(answer: str) -> tuple[WrittenPage, ...]:
-    """Return the pages in an answer, in order; none if it is a report or plain text."""
+    """Return the pages in an answer, in order. A report or plain text has none."""
     return tuple(_pages(answer))
 
 
@@ -125,7 +125,7 @@ def _pages(answer: str) -> Iterator[WrittenPage]:
     heads = list(_PAGE.finditer(answer))
     ends = [head.start() for head in heads[1:]]
     for head, end in zip(heads, [*ends, len(answer)], strict=False):
-        title, text = head[1].strip("[] \t"), _unfenced(answer[head.end() : end].strip())
+        title, text = head[1].strip("[] \t"), _remove_fence(answer[head.end() : end].strip())
         try:
             name = page_name(title)
         except TitleError as error:
@@ -134,19 +134,19 @@ def _pages(answer: str) -> Iterator[WrittenPage]:
         yield WrittenPage(title=title, text=f"{text}\n" if text else "", name=name)
 
 
-def _unfenced(text: str) -> str:
-    """Return a page without the code fence that a model may put around it."""
+def _remove_fence(text: str) -> str:
+    """Return the text of a page without a code fence around it."""
     found = _FENCE.fullmatch(text)
     return found[1] if found else text
 
 
 MOST_PAGES: Final = 20
-"""The most drafts of one answer."""
+"""The most drafts that are made from one answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """An answer and what it was made from. `request` is the stored text of the request."""
+    """An answer and the task that it answers. `request` is the stored request."""
 
     base: str
     backend: Backend
@@ -159,7 +159,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drafted:
-    """The numbers of the drafts in the order of their pages, and why others became none."""
+    """The numbers of the drafts in the order of their pages, and why other pages have none."""
 
     numbers: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
@@ -168,7 +168,7 @@ class Drafted:
 def store_drafts(written: Written) -> "Deferred[Drafted]":
     """Store the pages of an answer as drafts.
 
-    A page that cannot become a draft is a note, because the answer was paid for and is kept.
+    If a page cannot become a draft, a note says why, because the builder gets the answer anyway.
     """
     return Deferred.fromCoroutine(_store_pages(written))
 
@@ -178,9 +178,10 @@ async def _store_pages(written: Written) -> Drafted:
     notes = [
         f"'{one.title}' is not a valid page title: {one.problem}" for one in pages if not one.name
     ]
-    named = {one.name: one for one in pages if one.name}  # the last text of a page wins
+    # if a page occurs twice, its last text counts
+    named = {one.name: one for one in pages if one.name}
     if len(named) > MOST_PAGES:
-        notes.append(f"of {len(named)} pages the first {MOST_PAGES} became drafts")
+        notes.append(f"only the first {MOST_PAGES} of {len(named)} pages became drafts")
     names = tuple(named)[:MOST_PAGES]
     try:
         found = await as_deferred(written.backend.fetch(names)) if names else ()
@@ -188,10 +189,10 @@ async def _store_pages(written: Written) -> Drafted:
         return Drafted(notes=(*notes, f"no draft was made: {error}"))
     numbers: list[int] = []
     for name, now in zip(names, found, strict=True):
-        draft, problem = _draft(named[name], name, now, written)
+        draft, problem = _make_draft(named[name], name, now, written)
         number, problem = _store_draft(draft, written) if draft else (None, problem)
         if number is None:
-            notes.append(f"no draft of {name}: {problem}")
+            notes.append(f"no draft was made of {name}: {problem}")
         else:
             numbers.append(number)
     return Drafted(numbers=tuple(numbers), notes=tuple(notes))
@@ -212,14 +213,14 @@ def _store_draft(draft: PageDraft, written: Written) -> tuple[int | None, str]:
     return stored.number, ""
 
 
-def _draft(
+def _make_draft(
     page: WrittenPage, name: PageName, now: Page | None, written: Written
 ) -> tuple[PageDraft | None, str]:
-    """Return the draft of a page, or why there is none. `now` is the current page."""
+    """Return the draft of a page, or why there is none. `now` is the page as it is now."""
     if now is not None and not may_read(written.by, now.locks):
-        return None, "the builder who asked may not read it"
+        return None, "the builder who asked may not read this page"
     if not page.text:
-        return None, "the answer has no text for it"
+        return None, "the answer has no text for this page"
     try:
         new = read_page(now.name if now else name, page.text)
     except MarkupError as error:
@@ -231,7 +232,7 @@ def _draft(
         locks=now.locks if now else "",
     )
     if now is not None and now.sha256 == new.sha256:
-        return None, "it says this already"
+        return None, "the page already says this"
     who = str(written.by.key)[:180]
     note = " ".join(written.task.split())[:200]
     return PageDraft(

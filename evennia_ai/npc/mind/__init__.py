@@ -1,1 +1,1 @@
-"""The mind of one NPC: what it attends to, what it answers, and what it explains about itself."""
+"""The mind of one NPC: which events it answers, and how it explains itself to builders."""

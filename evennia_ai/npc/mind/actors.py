@@ -1,4 +1,4 @@
-"""Actors of the game: what an account may do, checked again at every change."""
+"""Actors: who changes something, with permissions that are checked again for each change."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -12,7 +12,7 @@ from evennia_ai.npc.mind.viewers import lock_allows
 
 MOST_NAME: Final = 200
 COMMAND: Final = "cmd"
-"""Evennia's access type for using a command."""
+"""Evennia's access type of the right to use a command."""
 
 
 def actor_of(somebody: Any, locks: str, *, addresses: Iterable[str] = ()) -> Actor:
@@ -20,16 +20,16 @@ def actor_of(somebody: Any, locks: str, *, addresses: Iterable[str] = ()) -> Act
 
     Args:
         somebody: Who changes something: an account, or the character that it plays.
-        locks: The lock string of the command or page. Its access type `cmd` is checked at each
+        locks: The lock string of the command or page. Its access type `cmd` is checked for each
             change.
-        addresses: Their addresses. Those of the account's sessions at the moment of the change are
-            checked too.
+        addresses: The network addresses of the request. They are checked for bans, as are those of
+            the account's sessions at the moment of the change.
     """
     account = _account_of(somebody)
     known = tuple(addresses)
 
     def acting() -> Any:
-        """Return whose locks are checked: the character only while its player plays it."""
+        """Return whose locks are checked: the character's only while its player plays it."""
         return somebody if _account_of(somebody) == account else account
 
     def why_not() -> str:
@@ -54,7 +54,7 @@ def actor_of(somebody: Any, locks: str, *, addresses: Iterable[str] = ()) -> Act
 
 
 def _account_of(somebody: Any) -> Any:
-    """Return the account itself, or the one that plays a character; None for all others."""
+    """Return the account itself, or the account that plays a character; None without one."""
     if isinstance(somebody, AccountDB):
         return somebody
     return getattr(somebody, "account", None)
@@ -63,7 +63,7 @@ def _account_of(somebody: Any) -> Any:
 def _why_shut_out(account: Any, addresses: Iterable[str]) -> str:
     """Return why an account may not be in the game at all, "" if it may.
 
-    Evennia checks bans only at login, so open connections must be checked here.
+    Evennia checks bans only when somebody logs in, so open connections must be checked here.
     """
     is_active = AccountDB.objects.filter(pk=account.pk).values_list("is_active", flat=True).first()
     if is_active is None:
@@ -71,7 +71,7 @@ def _why_shut_out(account: Any, addresses: Iterable[str]) -> str:
     if not is_active:
         return "your account is switched off; ask an Admin why"
     places = {*addresses, *addresses_of(*evennia.SESSION_HANDLER.sessions_from_account(account))}
-    # The game's account class may have its own bans. Some accounts have only Django's class.
+    # A game's own class of accounts may have its own bans. Some accounts have only Django's class.
     rules = account if isinstance(account, DefaultAccount) else DefaultAccount
     if rules.is_banned(username=account.username) or any(
         rules.is_banned(ip=place) for place in places
@@ -81,6 +81,9 @@ def _why_shut_out(account: Any, addresses: Iterable[str]) -> str:
 
 
 def addresses_of(*sessions: Any) -> frozenset[str]:
-    """Return the addresses of sessions; Evennia keeps some as a pair with the port."""
+    """Return the network addresses of sessions, without ports.
+
+    Evennia stores some addresses as a pair with the port.
+    """
     found = (one.address for one in sessions if one is not None and one.address)
     return frozenset(str(one[0] if isinstance(one, tuple | list) else one) for one in found)

@@ -1,8 +1,8 @@
-"""Attention: which of the perceived events an NPC answers, and when.
+"""Attention: which of the events that an NPC perceives it answers, and when.
 
-`hear` commits an event (`recorder`). `addressing` then decides if the NPC is meant, and
-`floor.bidding` who of several answers. `pending_answer` finally offers a turn to the scheduler. The
-last decisions and their reasons are kept for builders.
+`hear` commits an event. Then `floor.addressing` decides if the NPC is meant, and `floor.bidding`
+which of several NPCs answers. Finally `pending_answer` offers a turn to the scheduler. The newest
+decisions are kept with their reasons, so builders can read them.
 """
 
 from collections import deque
@@ -40,7 +40,7 @@ SHOWN_CHARACTERS: Final = 80
 
 
 class Attention:
-    """What one NPC attends to. A reload may lose all of it."""
+    """The state of one NPC's attention, which may be lost in a reload."""
 
     def __init__(self, mind: Mind, current: Current) -> None:
         self._mind: Final = mind
@@ -52,12 +52,12 @@ class Attention:
             mind.ref,
             opening=self.greeting.opening,
             consider=self._heard,
-            missed=self._missed,
+            missed=self._show_missed,
         )
-        # Answers that are pending or running, by the id of the event's record.
+        # Pending and running answers by the id of the event's record.
         self._open: dict[str, PendingAnswer] = {}
         self._engagement: Final = Engagement()
-        # Speakers with whom the current answer ended the conversation.
+        # The speakers with whom the NPC ended the conversation while it answered them.
         self._dismissed: set[str] = set()
         self._spoke_at = 0.0
         self._is_overflowing = False
@@ -66,22 +66,22 @@ class Attention:
 
     @property
     def unrecorded(self) -> int:
-        """Return how many events are not committed yet."""
+        """Return the number of events that are not committed yet."""
         return len(self._hearing.unrecorded)
 
     @property
     def is_busy(self) -> bool:
-        """True if an event is not committed or an answer is pending."""
+        """True if an event is not committed yet, or an answer is pending or running."""
         return bool(self.unrecorded or self._open)
 
     def waiting_records(self) -> frozenset[str]:
-        """Return ids of the records that will get an answer of their own."""
+        """Return the ids of the records that still get an answer of their own."""
         return frozenset(ref for ref, one in self._open.items() if not one.is_running)
 
     def hear(self, event: Event) -> None:
-        """Commit an event, then answer it if the NPC is meant.
+        """Commit an event. Then answer it, if the NPC is meant.
 
-        An event that cannot be committed is kept and tried again. No model is asked before.
+        If the event cannot be committed, it is kept and tried again. No model is asked before that.
         """
         live = self._live
         event = live.floors.chains.continued(event)
@@ -89,46 +89,46 @@ class Attention:
         self._hearing.hear(live.lines.traced(event, npc_ref=self._mind.ref), live.recorder)
 
     def spoke(self, text: str, *, hops: int, line: Line | None) -> None:
-        """Remember what the NPC says or does, to recognise echoes of it."""
+        """Remember the NPC's own words and actions, so that echoes of them are recognised."""
         ref, room_ref = self._mind.ref, room_ref_of(self._mind.npc)
         self._live.floors.chains.spoke(room_ref, text, speaker_ref=ref, hops=hops, line=line)
 
-    # Giving up answers
+    # Giving up answers.
 
     def drop_waiting(self, why: str) -> int:
-        """Drop pending answers and later greetings. Return how many answers were dropped."""
+        """Drop pending answers and later greetings. Return the number of dropped answers."""
         self.greeting.forget()
         return self._withdraw([one for one in self._open.values() if not one.is_running], why)
 
     def stopped(self, why: str) -> int:
-        """Drop pending and running answers because a person stopped the NPC. Return how many."""
+        """Drop pending and running answers after a person stopped the NPC. Return their number."""
         self.greeting.forget()
         answers = list(self._open.values())
-        self._given_up(answers, why)
+        self._give_up(answers, why)
         if is_stopped():
             for one in answers:
                 self._live.signs.show("stopped", self._mind.npc, one.event)
         return len(answers)
 
     def gone(self) -> None:
-        """Drop all answers: the NPC left its room."""
+        """Drop all answers, because the NPC left its room."""
         self._engagement.clear()
         self.greeting.forget()
-        self._given_up(list(self._open.values()), "the NPC is gone, or somewhere else now")
+        self._give_up(list(self._open.values()), "the NPC is gone or left the room")
 
     def speaker_left(self, speaker_ref: str) -> None:
         """Drop pending answers to a speaker who left.
 
-        A running answer is still said if others in the room heard the question.
+        A running answer is still said if other people in the room heard the question.
         """
         self._engagement.end(speaker_ref)
         self.greeting.forget(speaker_ref)
         theirs = [one for one in self._open.values() if one.event.speaker_ref == speaker_ref]
-        if any(not is_npc(who) for who in self._others_than(speaker_ref)):
+        if any(not is_npc(who) for who in self._characters_except(speaker_ref)):
             theirs = [one for one in theirs if one.event.private or not one.is_running]
-        self._given_up(theirs, "the speaker left")
+        self._give_up(theirs, "the speaker left")
 
-    def _given_up(self, answers: list[PendingAnswer], why: str) -> None:
+    def _give_up(self, answers: list[PendingAnswer], why: str) -> None:
         self._live.watch.dropped(self._mind.ref, count=self._withdraw(answers, why), why=why)
 
     def _withdraw(self, answers: list[PendingAnswer], why: str) -> int:
@@ -138,33 +138,35 @@ class Attention:
         return len(answers)
 
     def unanswered(self, event: Event) -> bool:
-        """Show the speaker that the NPC will not answer, though it was meant.
+        """Show the speaker that the NPC will not answer, although it was meant.
 
-        False if they saw that within the last minute.
+        Return False if the speaker saw that within the last minute.
         """
         return self._live.signs.show("lost", self._mind.npc, event)
 
-    def _missed(self, event: Event) -> None:
-        """Show the same for an event that was not judged yet, if the NPC is meant."""
+    def _show_missed(self, event: Event) -> None:
+        """Call `unanswered` for an event that was not examined yet, if the NPC is meant."""
         try:
             is_meant = event.private or self.is_sure(event)
-        except Exception as error:  # a database error, or anything from a game's own hooks
+        except Exception as error:  # a database error, or any error of a game's hooks
             why = on_one_line(error)
-            logger.log_err(f"evennia_ai: NPC {self._mind.ref}: not known who was meant: {why}")
+            logger.log_err(
+                f"evennia_ai: NPC {self._mind.ref}: cannot find out whether it was meant: {why}"
+            )
             return
         if is_meant:
             self.unanswered(event)
 
-    # Calls of turns
+    # Methods that turns call.
 
     def begun(self, heard: CommittedEvent) -> None:
-        """Note that part of the answer was said or done. A greeting may then follow its end."""
+        """Cancel the gesture that the NPC thinks, because part of its answer was said or done."""
         answering = self._open.get(heard.record.id)
         if answering is not None:
             answering.begun()
 
     def answered(self, heard: CommittedEvent, settings: NPCSettings) -> None:
-        """Continue the conversation with the speaker after a reply, unless the reply ended it."""
+        """Continue the conversation with the speaker after a reply, unless a tool ended it."""
         self._spoke_at = self._now()
         event = heard.event
         if event.speaker_ref in self._dismissed:
@@ -173,12 +175,12 @@ class Attention:
             self._engage(event, settings)
 
     def disengage(self, speaker_ref: str) -> None:
-        """End the conversation with a speaker, during the answer to them."""
+        """End the conversation with a speaker while the NPC answers them."""
         self._engagement.end(speaker_ref)
         self._dismissed.add(speaker_ref)
 
     def put_back(self, heard: CommittedEvent, *, delay_seconds: float) -> None:
-        """Run the turn that answers this event again later."""
+        """Run the turn that answers this event once more, later."""
         answering = self._open[heard.record.id]
         answering.waits_again()
         self._live.scheduler.put_back(
@@ -190,42 +192,45 @@ class Attention:
             cooldown_seconds=self._mind.settings.cooldown_seconds,
         )
 
-    # Deciding if the NPC is meant
+    # Deciding whether the NPC is meant.
 
     def consider(self, heard: CommittedEvent) -> None:
-        """Bid to answer a committed event, if the NPC is meant."""
+        """Offer an answer to a committed event, if the NPC is meant. Other NPCs may do the same."""
         if heard.event.kind == ARRIVE and self.greeting.came(heard):
-            self._judged(heard, answers=True, why="it greets who comes")
+            self._record_decision(heard, answers=True, why="it greets who comes")
             return
         try:
             settings, live = self._mind.settings, self._live
             address = self._address(heard.event, settings)
             if address.claim is Addressed.NONE:
-                self._judged(heard, answers=False, why=address.why)
+                self._record_decision(heard, answers=False, why=address.why)
                 self._show_stopped(heard.event, settings)
                 return
             rivals = self._has_rivals(heard.event)
-            answering = self._pending(heard, address, settings)
+            answering = self._pending_answer(heard, address, settings)
         except DatabaseError as error:
-            logger.log_err(f"evennia_ai: NPC {self._mind.ref}: recorded, not answered: {error}")
-            self._missed(heard.event)
+            logger.log_err(
+                f"evennia_ai: NPC {self._mind.ref}: an event was recorded but cannot be answered:"
+                f" {error}"
+            )
+            self._show_missed(heard.event)
             return
         self._open[heard.record.id] = answering
-        if heard.greeting:  # say it after everybody got the event, without waiting for the turn
+        if heard.greeting:  # say it after all NPCs got the event, and do not wait for the turn
             live.clock.callLater(0, answering.turn.greet)
         if rivals or address.claim is Addressed.UNDECIDED:
-            live.floors.bid(heard.event, self._bid(answering), answering)
+            live.floors.bid(heard.event, self._make_bid(answering), answering)
         else:
             answering.speak()
 
     def answer_again(self, heard: CommittedEvent, *, why: str) -> None:
-        """Answer an event again, without regard to other NPCs."""
+        """Answer an event again, without asking which NPC in the room answers."""
         address = Address(claim=Addressed.MEANT, why=why)
-        answering = self._pending(heard, address, self._mind.settings)
+        answering = self._pending_answer(heard, address, self._mind.settings)
         self._open[heard.record.id] = answering
         answering.speak()
 
-    def _pending(
+    def _pending_answer(
         self, heard: CommittedEvent, address: Address, settings: NPCSettings
     ) -> PendingAnswer:
         return PendingAnswer(
@@ -235,7 +240,7 @@ class Attention:
             settings=settings,
             live=self._live,
             offer=self._offer,
-            over=self._over,
+            over=self._forget_answer,
         )
 
     def _heard(self, heard: CommittedEvent) -> None:
@@ -248,7 +253,7 @@ class Attention:
         self._dismissed.discard(answering.event.speaker_ref)
         self._engage(answering.event, settings)
         self._is_overflowing = self._is_overflowing and scheduler.waiting(self._mind.ref) > 0
-        older = self._older_than(answering)
+        older = self._withdraw_older(answering)
         offered = scheduler.offer(
             self._mind.ref,
             answering.run,
@@ -258,14 +263,14 @@ class Attention:
             cooldown_seconds=settings.cooldown_seconds,
         )
         if offered:
-            self._judged(answering.heard, answers=True, why=answering.address.why)
+            self._record_decision(answering.heard, answers=True, why=answering.address.why)
         if older is not None:
-            self._overflowed(older)
+            self._note_overflow(older)
         if not offered:
-            self._overflowed(answering)
+            self._note_overflow(answering)
 
-    def _older_than(self, answering: PendingAnswer) -> PendingAnswer | None:
-        """Withdraw and return the older answer that must give way to this one, if any."""
+    def _withdraw_older(self, answering: PendingAnswer) -> PendingAnswer | None:
+        """Withdraw and return an older answer, if this one needs its place in the queue."""
         if answering.is_chatter:
             return None
         scheduler = self._live.scheduler
@@ -275,8 +280,8 @@ class Attention:
             scheduler.withdraw(self._mind.ref, [older.run])
         return older
 
-    def _overflowed(self, unanswered: PendingAnswer) -> None:
-        """Note that an event goes unanswered. Record that once for a series of them."""
+    def _note_overflow(self, unanswered: PendingAnswer) -> None:
+        """Note that an event is not answered. The history says this once for several in a row."""
         self.overflows += 1
         if not self._is_overflowing:
             self._is_overflowing = True
@@ -285,20 +290,21 @@ class Attention:
         unanswered.keep_silent(TOO_MUCH)
         if self.unanswered(unanswered.event):
             logger.log_warn(
-                f"evennia_ai: NPC {self._mind.ref}: lines of #{unanswered.event.speaker_ref} go"
+                f"evennia_ai: NPC {self._mind.ref}: lines of #{unanswered.event.speaker_ref} stay"
                 f" unanswered, {TOO_MUCH} (EVENNIA_AI_SPEAKER_LIMIT, EVENNIA_AI_QUEUE_LIMIT)"
             )
 
-    def _over(self, answering: PendingAnswer, why_silent: str) -> None:
-        """Forget an answer that ended or will not come."""
+    def _forget_answer(self, answering: PendingAnswer, why_silent: str) -> None:
+        """Forget an answer that has ended or will not come."""
         self._open.pop(answering.heard.record.id, None)
         if why_silent:
-            self._judged(answering.heard, answers=False, why=why_silent)
+            self._record_decision(answering.heard, answers=False, why=why_silent)
 
     def heard_lately(self) -> list[HeardVerdict]:
-        """Return the newest verdicts, the oldest first.
+        """Return the newest decisions about events, the oldest first.
 
-        Those on what was erased since are dropped, whoever erased it and in which process.
+        Decisions about events that were erased meanwhile are dropped, also if another process
+        erased them.
         """
         found = record_rows.records(verdict.record.id for verdict in self.last_verdicts)
         erased = {record.id for record in found if record.is_erased}
@@ -307,7 +313,7 @@ class Attention:
         self.last_verdicts.extend(kept)
         return kept
 
-    def _judged(self, heard: CommittedEvent, *, answers: bool, why: str) -> None:
+    def _record_decision(self, heard: CommittedEvent, *, answers: bool, why: str) -> None:
         event = heard.event
         self.last_verdicts.append(
             HeardVerdict(
@@ -321,7 +327,7 @@ class Attention:
             )
         )
 
-    def _bid(self, answering: PendingAnswer) -> Bid:
+    def _make_bid(self, answering: PendingAnswer) -> Bid:
         heard, address = answering.heard, answering.address
         return Bid(
             npc_ref=self._mind.ref,
@@ -334,28 +340,28 @@ class Attention:
         )
 
     def is_sure(self, event: Event) -> bool:
-        """True if the NPC answers, whatever other NPCs do and without asking a decider."""
+        """True if the NPC will answer, whatever other NPCs do, and no decider has to be asked."""
         claim = self._address(event, self._mind.settings).claim
         if claim in (Addressed.NONE, Addressed.UNDECIDED):
             return False
         return claim is Addressed.MEANT or not self._has_rivals(event)
 
     def _address(self, event: Event, settings: NPCSettings) -> Address:
-        """Return how surely the NPC is meant. If it may not answer at all, return that reason."""
+        """Return whether the NPC is meant. If it may not answer at all, the result says why."""
         unable = self.why_unable()
         if unable:
             return Address(claim=Addressed.NONE, why=unable)
         return address_of(event, self._listener(event, settings))
 
     def _show_stopped(self, event: Event, settings: NPCSettings) -> None:
-        """While all NPCs are stopped, show that to a person who means this one."""
+        """While all NPCs are stopped, show that to a person who speaks to this one."""
         if is_stopped() and is_on(self._mind.npc):
             claim = address_of(event, self._listener(event, settings)).claim
             if claim is Addressed.MEANT:
                 self._live.signs.show("stopped", self._mind.npc, event)
 
     def why_unable(self) -> str:
-        """Return why the NPC may answer nobody, "" if it may."""
+        """Return why the NPC may not answer anybody now, "" if it may."""
         npc = self._mind.npc
         if npc.pk is None:
             return "the NPC is gone"
@@ -381,13 +387,13 @@ class Attention:
         )
 
     def _has_rivals(self, event: Event) -> bool:
-        """True if another NPC in the room may answer instead."""
+        """True if another NPC in the room may answer instead of this one."""
         if event.private:
             return False
-        return any(is_npc(who) and is_on(who) for who in self._others_than(event.speaker_ref))
+        return any(is_npc(who) and is_on(who) for who in self._characters_except(event.speaker_ref))
 
-    def _others_than(self, speaker_ref: str) -> list[Any]:
-        """Return the characters in the room except the speaker."""
+    def _characters_except(self, speaker_ref: str) -> list[Any]:
+        """Return the characters in the room, without the speaker and this NPC."""
         return [who for who in bystanders(self._mind.npc) if str(who.id) != speaker_ref]
 
     def _engage(self, event: Event, settings: NPCSettings) -> None:

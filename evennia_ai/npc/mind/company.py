@@ -1,8 +1,8 @@
-"""Reads for all NPCs of a room at once what a new mind needs.
+"""Load what the minds of all NPCs in a room need, with a few queries for all of them.
 
-Evennia reads each Attribute and tag at its first use, and the store each NPC's rows. A player who
-enters a room of twenty unused NPCs would wait for hundreds of small queries. Therefore the first
-mind created in a room creates those of the NPCs around it.
+Evennia reads each Attribute and tag when it is first used, and the store reads each NPC's rows. A
+player who enters a room of twenty unused NPCs would wait for hundreds of small queries. Therefore
+the first mind that is created in a room also creates those of the other NPCs there.
 """
 
 from collections.abc import Sequence
@@ -21,29 +21,31 @@ from evennia_ai.store import memories
 from evennia_ai.store.authored import cards
 
 READ: Final = (ATTRIBUTE, "ai_enabled", "ai_partner", RELATIONS, GOALS)
-"""The Attributes of an NPC that every event and every turn reads."""
+"""The Attributes of an NPC that are read for every event and every turn."""
 
 
 def company_of(npc: NPC) -> list[NPC]:
-    """Return the NPC and the others in its room that have no mind yet."""
+    """Return the NPC, and the other NPCs in its room that have no mind yet."""
     beside = [one for one in npcs_in(npc.location) if one != npc and MIND not in vars(one)]
     return [npc, *beside]
 
 
 def read_together(npcs: Sequence[NPC]) -> None:
-    """Read what the minds of these NPCs need. After an error each reads for itself."""
+    """Load what the minds of these NPCs need. After an error, each NPC loads its own data later."""
     refs = [str(npc.id) for npc in npcs]
     try:
         memories.names_known_by.load_missing(refs)
         cards.assignment_of.load_missing(refs)
-        _take_in_attributes(npcs)
-        _take_in_tags(npcs)
+        _cache_attributes(npcs)
+        _cache_tags(npcs)
     except (StoreError, DatabaseError) as error:
-        logger.log_warn(f"evennia_ai: NPCs {', '.join(refs)} are read one by one: {error}")
+        logger.log_warn(
+            f"evennia_ai: the data of NPCs {', '.join(refs)} must be loaded one by one: {error}"
+        )
 
 
-def _take_in_attributes(npcs: Sequence[NPC]) -> None:
-    """Fill Evennia's Attribute caches, absent Attributes included."""
+def _cache_attributes(npcs: Sequence[NPC]) -> None:
+    """Fill Evennia's caches of these NPCs' Attributes. They also remember which ones are absent."""
     of_objects: Any = ObjectDB.db_attributes.through
     rows = of_objects.objects.filter(
         objectdb_id__in=[npc.id for npc in npcs],
@@ -57,7 +59,7 @@ def _take_in_attributes(npcs: Sequence[NPC]) -> None:
             npc.attributes.backend._set_cache(key, None, found.get((npc.id, key)))
 
 
-def _take_in_tags(npcs: Sequence[NPC]) -> None:
+def _cache_tags(npcs: Sequence[NPC]) -> None:
     """Fill Evennia's caches of tags, aliases and permissions."""
     of_objects: Any = ObjectDB.db_tags.through
     rows = of_objects.objects.filter(

@@ -1,8 +1,8 @@
-"""Deciding: a cheap model decides if an NPC of mode `decide` answers an event.
+"""The decider: a cheap model that decides if an NPC of mode `decide` answers an event.
 
-It reads the newest lines and says yes or no. Its request is committed before it is sent, as
-references to the records of the lines. If it cannot be asked or gives no useful answer in time, the
-NPC is silent. An NPC that is called by name needs no decider.
+It reads the newest lines and answers yes or no. Its request is committed before it is sent, as
+references to the records of these lines. If the model cannot be asked, or gives no useful answer in
+time, the NPC is silent. An NPC that is called by its name answers without a decider.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ from evennia_ai.store.history.windows import windows
 
 DECIDE_SECONDS: Final = 5.0
 MOST_LINES: Final = 8
-"""The most lines that the decider reads; the last one is the line in question."""
+"""The most lines that the decider reads. The last one is the line to be answered or not."""
 ANSWER_TOKENS: Final = 40
 
 _TASK: Final = (
@@ -46,23 +46,25 @@ _QUESTION: Final = "Does {name} answer the last line?"
 
 
 class WillAnswer(BaseModel):
-    """The answer of a decider."""
+    """The answer of a decider, parsed from its reply."""
 
     answer: bool
 
 
 def ask_decider(mind: Mind, heard: CommittedEvent, live: Runtime) -> "Deferred[str]":
-    """Return why the NPC does not want to answer, "" if it does.
+    """Ask the decider whether the NPC wants to answer.
 
-    The Deferred fails only if it is cancelled.
+    Returns:
+        A Deferred of the reason why not, "" if the NPC wants to answer. It fails only if it is
+        cancelled.
     """
     accesses = live.models.thinking("decider")
     if not accesses:
         return succeed("no model decides")
-    return _asked_of(live.models.ready("decider") or accesses[0], mind, heard, live)
+    return _ask_model(live.models.ready("decider") or accesses[0], mind, heard, live)
 
 
-def _asked_of(access: Access, mind: Mind, heard: CommittedEvent, live: Runtime) -> "Deferred[str]":
+def _ask_model(access: Access, mind: Mind, heard: CommittedEvent, live: Runtime) -> "Deferred[str]":
     event = heard.event
     player = began_by(event)
     if spent := live.lines.why_spent(event):
@@ -75,7 +77,7 @@ def _asked_of(access: Access, mind: Mind, heard: CommittedEvent, live: Runtime) 
             return succeed(refusal.told)
         asked, schema = _commit_question(access, mind, heard)
     except (*DATABASE_ERRORS, ReplayError) as error:
-        return succeed(_log_failed(mind, f"the decider was not asked: {error}"))
+        return succeed(_log_failed(mind, f"the decider cannot be asked: {error}"))
     messages = chat_messages(asked.messages)
     request = access.request(
         messages, max_tokens=ANSWER_TOKENS, most_seconds=DECIDE_SECONDS, schema=schema
@@ -83,20 +85,20 @@ def _asked_of(access: Access, mind: Mind, heard: CommittedEvent, live: Runtime) 
     key = CallKey(npc_ref=mind.ref, role="decider", player_ref=player, line=event.line)
     answer: Deferred[ChatReply] = maybeDeferred(live.calls.asked, access, request, key)
     answer.addTimeout(DECIDE_SECONDS, live.clock)
-    return answer.addBoth(partial(_written_down, mind, heard, asked))
+    return answer.addBoth(partial(_commit_answer, mind, heard, asked))
 
 
 def _commit_question(
     access: Access, mind: Mind, heard: CommittedEvent
 ) -> tuple[ModelRequest, AnswerSchema | None]:
-    """Commit the question. Return it, with the schema of the answer if the server takes one."""
+    """Commit the question. Return it, with the schema for the answer if the server accepts one."""
     name = shorten_name(mind.view().char_name)
     instructions, schema = request_for((), WillAnswer, native=access.is_held_to_schemas)
     form = [Message(role="system", content=said.content) for said in instructions]
     asked = model_requests.ask_to_decide(
         heard.conversation,
         [Message(role="system", content=_TASK.format(name=name))],
-        _lines(heard),
+        _newest_lines(heard),
         [Message(role="system", content=_QUESTION.format(name=name)), *form],
         event=heard.record,
         model=access.model_id or access.name,
@@ -105,7 +107,7 @@ def _commit_question(
     return asked, schema
 
 
-def _lines(heard: CommittedEvent) -> Sequence[str]:
+def _newest_lines(heard: CommittedEvent) -> Sequence[str]:
     """Return the record ids of the newest lines up to the event."""
     history, event = windows(heard.conversation.id).history, heard.record.id
     lines: list[str] = []
@@ -119,7 +121,7 @@ def _lines(heard: CommittedEvent) -> Sequence[str]:
     return lines[::-1]
 
 
-def _written_down(
+def _commit_answer(
     mind: Mind, heard: CommittedEvent, asked: ModelRequest, answer: ChatReply | Failure
 ) -> str | Failure:
     """Commit the decision. Return why the NPC does not want to answer, "" if it does."""
@@ -132,7 +134,9 @@ def _written_down(
             heard.conversation, asked, outcome=why or "answers", reply=reply
         )
     except DATABASE_ERRORS as error:
-        logger.log_err(f"evennia_ai: NPC {mind.ref}: a decision was not recorded: {error}")
+        logger.log_err(
+            f"evennia_ai: NPC {mind.ref}: a decision of the decider was not recorded: {error}"
+        )
     if isinstance(answer, Failure):
         return answer if answer.check(CancelledError) else _log_failed(mind, why)
     return why

@@ -1,7 +1,7 @@
-"""The emergency stop: a person stops one NPC or all of them, and releases them again.
+"""The emergency stop: a person stops one NPC or all NPCs, and lets them answer again.
 
-First the halt is committed, so that it outlasts everything else. Then pending answers are dropped
-and running ones given up. `npc.model_calls.calls` makes sure that stopped NPCs ask no model.
+The stop is committed first, so it survives restarts. Then pending answers are dropped, and running
+ones are given up. `npc.model_calls.calls` makes sure that stopped NPCs ask no model.
 """
 
 import time
@@ -18,7 +18,7 @@ from evennia_ai.store.model_calls import GAME_REF, Halt, add_halt, remove_halt
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
-    """The result of a stop: how many answers were dropped and how many calls given up."""
+    """The result of a stop: how many answers were dropped, and how many model calls given up."""
 
     dropped: int
     given_up: int
@@ -35,7 +35,7 @@ def stop_all(*, by: Actor, reason: str = "") -> Stopped:
     under_way = tuple(live.calls.under_way)
     busy = map(object_of, live.scheduler.busy_keys)
     dropped = sum(npc.ai.attention.stopped(why) for npc in busy if npc is not None)
-    return _given_up(under_way, why, dropped=dropped)
+    return _give_up_calls(under_way, why, dropped=dropped)
 
 
 def start_all(*, by: Actor) -> bool:
@@ -56,7 +56,7 @@ def pause(npc: NPC, *, by: Actor, reason: str = "") -> Stopped:
     ref = str(npc.id)
     why = _halt_npcs(ref, by=by, reason=reason)
     under_way = runtime().calls.of_npc(ref)
-    return _given_up(under_way, why, dropped=npc.ai.attention.stopped(why))
+    return _give_up_calls(under_way, why, dropped=npc.ai.attention.stopped(why))
 
 
 def resume(npc: NPC, *, by: Actor) -> bool:
@@ -71,12 +71,12 @@ def resume(npc: NPC, *, by: Actor) -> bool:
 def _halt_npcs(npc_ref: str, *, by: Actor, reason: str) -> str:
     new = Halt(npc_ref=npc_ref, halted_by=by.name, halted_at=time.time(), reason=reason)
     add_halt(new, by=by)
-    logger.log_warn(f"evennia_ai: {_whose(npc_ref)} {new}")
+    logger.log_warn(f"evennia_ai: {_log_subject(npc_ref)} {new}")
     return str(new)
 
 
-def _given_up(calls: tuple[CountedCall, ...], why: str, *, dropped: int) -> Stopped:
-    """Give up these calls. Some may have ended already, with the dropped turns."""
+def _give_up_calls(calls: tuple[CountedCall, ...], why: str, *, dropped: int) -> Stopped:
+    """Give up these model calls. Some may have ended already together with the dropped answers."""
     for call in calls:
         call.give_up(why)
     return Stopped(dropped=dropped, given_up=len(calls))
@@ -85,9 +85,9 @@ def _given_up(calls: tuple[CountedCall, ...], why: str, *, dropped: int) -> Stop
 def _release_npcs(npc_ref: str, *, by: Actor) -> bool:
     was_halted = remove_halt(npc_ref, by=by)
     if was_halted:
-        logger.log_warn(f"evennia_ai: {_whose(npc_ref)} released by {by}")
+        logger.log_warn(f"evennia_ai: {_log_subject(npc_ref)} may answer again, released by {by}")
     return was_halted
 
 
-def _whose(npc_ref: str) -> str:
+def _log_subject(npc_ref: str) -> str:
     return f"NPC {npc_ref}:" if npc_ref else "ALL NPCS:"

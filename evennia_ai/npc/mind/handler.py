@@ -39,10 +39,10 @@ from evennia_ai.store.memories import NewlyNamed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """The state of an NPC.
+    """The state of an NPC as builders see it.
 
-    `breaker` is "" without a circuit breaker, `waits_because` is "" if nothing waits.
-    `conversations` counts them by kind.
+    `breaker` is "" if the model has no circuit breaker. `waits_because` is "" if nothing waits.
+    `conversations` has the number of conversations of each kind.
     """
 
     enabled: bool
@@ -61,7 +61,7 @@ class Status:
 
 
 class AIHandler:
-    """The mind of `npc`. Everything lasting is in the store; a reload may lose what is here."""
+    """The mind of `npc`. The store holds everything lasting; the rest may be lost in a reload."""
 
     def __init__(self, npc: NPC, current: Current) -> None:
         self.npc = npc
@@ -80,7 +80,7 @@ class AIHandler:
         """
 
         self.attention: Final = Attention(self, current)
-        # Events and calls of turns go to the attention.
+        # Events and calls of turns go straight to the attention.
         self.hear: Final = self.attention.hear
         self.spoke: Final = self.attention.spoke
         self.gone: Final = self.attention.gone
@@ -94,24 +94,27 @@ class AIHandler:
 
     @property
     def enabled(self) -> bool:
-        """True if the NPC answers. False while a player plays it."""
+        """True if the NPC is switched on and no player plays it."""
         return is_on(self.npc)
 
     @property
     def settings(self) -> NPCSettings:
-        """Return the settings of this NPC. No query once cached."""
+        """Return the settings of this NPC. This makes no query once they are cached."""
         return self._read_settings()[0]
 
     @property
     def settings_problems(self) -> tuple[str, ...]:
-        """Return which settings are invalid and ignored, for builders."""
+        """Return the problems of settings that are invalid and ignored, for builders."""
         return self._read_settings()[1]
 
     def _read_settings(self) -> tuple[NPCSettings, tuple[str, ...]]:
-        """Return settings and problems. Parse again if the Attribute changed, and log problems."""
+        """Return the settings and their problems.
+
+        They are parsed again, and the problems logged, only if the Attribute was changed.
+        """
         attribute = self.npc.attributes.get(ATTRIBUTE, return_obj=True)
         stored = None if attribute is None else attribute.db_value
-        # Every change of an Attribute, also in place, gives it a new value object.
+        # Evennia gives an Attribute a new value object for every change, even a change in place.
         if stored is not self._stored_settings:
             self._stored_settings = stored
             self._settings = settings_in(stored)
@@ -121,41 +124,41 @@ class AIHandler:
 
     @property
     def fallback_line(self) -> str:
-        """Return what the NPC says if there is no reply."""
+        """Return the line that the NPC says if it gets no reply from a model."""
         return self.npc.fallback_line or self._current.runtime.conf.fallback_line
 
     def settle_names(self, new: Sequence[NewlyNamed]) -> "Deferred[object]":
-        """Store who bears which name, before later events are committed."""
+        """Store the labels of people, before later events that use them are committed."""
         return self._current.runtime.writer.write(partial(memories.settle_names, new))
 
     @property
     def own_names(self) -> tuple[str, ...]:
-        """Return the names of the NPC: from its card, if that can be read, and from the game."""
+        """Return the names of the NPC: the one of its card, if that can be read, and its key."""
         key, view = plain_name(self.npc.key), self.known_view
         try:
             return (char_name_of(key, self.ref) if view is None else view.char_name), key
-        except (StoreError, DatabaseError):  # the turn needs the view too and reports the error
+        except (StoreError, DatabaseError):  # a turn needs the view as well and reports this error
             return (key,)
 
     @property
     def is_busy(self) -> bool:
-        """True if a turn is running or something is not committed yet."""
+        """True if a turn is running, or an event is not committed yet."""
         return self.attention.is_busy or self._current.runtime.scheduler.in_flight(self.ref)
 
     def enable(self) -> None:
-        """Let the NPC answer."""
+        """Switch the NPC on."""
         self.npc.ai_enabled = True
 
     def disable(self) -> None:
-        """Silence the NPC. It still remembers what it hears."""
+        """Switch the NPC off. It still hears and remembers, but does not answer."""
         self.npc.ai_enabled = False
         self.attention.drop_waiting("the NPC was switched off")
 
     def view(self, settings: NPCSettings | None = None) -> NPCView:
-        """Return the view that turns are composed from, made again if a source changed.
+        """Return the view for composing turns. It is built again if one of its sources changed.
 
         Args:
-            settings: The NPC's settings, if the caller has read them.
+            settings: The settings of the NPC, if the caller has already read them.
         """
         settings, live = settings or self.settings, self._current.runtime
         sources = sources_of(
@@ -174,39 +177,42 @@ class AIHandler:
                 logger.log_warn(f"evennia_ai: {problem}")
         return self.known_view
 
-    # Hearing
+    # Hearing.
 
     def receive(self, text: Any, from_obj: Any) -> None:
-        """Hear a message that the NPC was sent. The arguments are those of `at_msg_receive`."""
+        """Perceive a message sent to the NPC. The arguments are those of `at_msg_receive`."""
         if self.npc.has_account:
             return
         try:
             event = event_from_message(self.npc, text, from_obj)
         except DatabaseError as error:
-            logger.log_err(f"evennia_ai: NPC {self.ref}: not heard, nothing can be read: {error}")
+            logger.log_err(
+                f"evennia_ai: NPC {self.ref}: a message was not perceived, because the database"
+                f" cannot be read: {error}"
+            )
             return
         if event is not None:
             self.hear(event)
 
     def prompted(self, stored: StoredTurn) -> None:
-        """Report a prompt that is about to be sent to watchers."""
-        if stored.npc_ref == self.ref:  # rehearsals are not reported
+        """Tell watchers about a prompt that is about to be sent."""
+        if stored.npc_ref == self.ref:  # not for rehearsals
             self._current.runtime.watch.prompted(stored)
 
-    # Explaining
+    # Explaining.
 
     def preview(self, question: str | None = None, speaker: Any = None) -> Prompt:
-        """Return the prompt that would be sent if `speaker` said `question` in the room.
+        """Return the prompt that would be sent if `speaker` now said `question` in the room.
 
         Nothing is committed or changed.
 
         Raises:
-            BudgetError: The turn would fail with it.
+            BudgetError: The prompt does not fit, so the turn would fail.
         """
         return compose(self.foreseen(question, speaker))
 
     def foreseen(self, question: str | None = None, speaker: Any = None) -> Inputs:
-        """Return the inputs of `preview`. `views.looking.foreseen_report` shows them on a page."""
+        """Return the inputs of `preview`. `views.looking.foreseen_report` makes their report."""
         room_ref = room_ref_of(self.npc)
         talk = ConversationKey(kind="room", place_ref=room_ref or "nowhere")
         event = None if question is None else self._imagined(question, speaker, room_ref)
@@ -225,10 +231,10 @@ class AIHandler:
         )
 
     def last_report(self) -> Report | None:
-        """Return the report of the last prompt that was sent, None without one.
+        """Return the report of the last prompt that was sent, None if there was none.
 
         Raises:
-            ReplayError: Its words were erased on request.
+            ReplayError: Words of the prompt were erased.
         """
         stored = turns.last_turn(self.ref)
         if stored is None:
@@ -237,7 +243,7 @@ class AIHandler:
         return turn_report(stored.manifest, shown)
 
     def why(self, item: str) -> list[str]:
-        """Explain one component, entry, note or message of the last prompt.
+        """Explain why one component, entry, note or message was in the last prompt or left out.
 
         Before the first turn, explain the prompt that would be sent now.
         """

@@ -1,13 +1,13 @@
-"""News: reports problems with models to builders at once.
+"""News: lines that tell builders at once about problems with models.
 
-Builders who asked for it (`ai/tell on`) read one line for each failed call, each reached limit, and
-each prompt whose start changed so that the provider's cache is of no use. One problem is reported
-at most once a minute, and all together a few times, so an unreachable model floods nobody. A tag
-marks these builders permanently.
+Builders who switched news on (`ai/tell on`) get one line for each failed call, each reached limit,
+and each prompt whose start changed so that the provider's cache was useless. The same problem is
+reported at most once a minute, and all problems together at most five times a minute. So an
+unreachable model does not flood anybody. A tag marks these builders, so the choice is permanent.
 
-Two things are reported to others too. A builder who spoke to an NPC reads why it has no answer.
-Builders in the NPC's room read once that its prompts are cut, and that it failed several times in a
-row for the same reason.
+Two kinds of news go to other builders as well. A builder who spoke to an NPC learns why it gave no
+answer. All builders in the NPC's room learn once that its prompts are cut, and that it failed
+several times in a row for the same reason.
 """
 
 import re
@@ -36,26 +36,26 @@ from evennia_ai.store.model_calls import NewCall
 
 TELL: Final = "tell"
 TAGS: Final = "evennia_ai"
-"""The category of the tag of builders who asked for news."""
+"""The category of the tag that marks builders with news."""
 SECONDS: Final = 60.0
 MOST: Final = 5
-"""The most lines in `SECONDS`, about all problems together."""
+"""The most lines in `SECONDS` about all problems together."""
 IN_A_ROW: Final = frozenset({3, 10, 100, 1000})
-"""After so many failures in a row, all builders in the room are told."""
+"""The numbers of failures in a row that are reported to all builders in the room."""
 
 _NUMBERS: Final = re.compile(r"[0-9.,]+")
 
-# Changes of the prompt's start that happen in every conversation.
+# Reasons why the start of a prompt changes in any normal conversation.
 _USUAL: Final = frozenset({"append", "dynamic", "moving", "lore", "compaction", "control"})
 
 
 def is_told(person: Any) -> bool:
-    """True if a person asked for news."""
+    """True if a person switched news on."""
     return bool(person.tags.has(TELL, category=TAGS))
 
 
 def set_told(person: Any, told: bool) -> None:
-    """Switch news for a person on or off. The choice survives reloads."""
+    """Switch news on or off for a person. The choice survives reloads."""
     if told:
         person.tags.add(TELL, category=TAGS)
     else:
@@ -68,22 +68,24 @@ class Tell(Protocol):
     def __call__(
         self, line: str, *, near: str = "", but: str = "", to: str = "", knows: bool = False
     ) -> int:
-        """Send a line to builders who asked for news and to builders in the room of `near`.
+        """Send a line to builders with news, and to builders in the room of the NPC `near`.
 
         Args:
-            but: The reference of a builder who does not get it.
-            to: Send it only to the builder with this reference.
-            knows: With `to`, skip a builder who asked for news, because they got a line already.
+            near: The reference of an NPC, "" for none.
+            but: The reference of a builder who does not get the line.
+            to: Send the line only to the builder with this reference.
+            knows: Together with `to`: skip a builder with news, who has just got another line on
+                it.
 
         Returns:
-            How many people got the line.
+            The number of people who got the line.
         """
 
 
 def tell_builders(
     line: str, *, near: str = "", but: str = "", to: str = "", knows: bool = False
 ) -> int:
-    """Send a line to builders; for the arguments see `Tell`. Return how many got it."""
+    """Send a line to builders. See `Tell` for the arguments. Return how many people got it."""
     count = 0
     people = {puppet.id: puppet for puppet in _puppets()}
     if to:
@@ -94,7 +96,7 @@ def tell_builders(
         npc = object_of(near) if near else None
         room = None if npc is None else npc.location
         here = [key for key, one in people.items() if room is not None and one.location == room]
-        told = list(dict.fromkeys((*_told_among(people), *here)))
+        told = list(dict.fromkeys((*_with_news(people), *here)))
     for person in (people[key] for key in told if str(key) != but):
         if person.locks.check_lockstring(person, "perm(ai) or perm(Builder)"):
             person.msg(safe_text(line, max_lines=1))
@@ -102,8 +104,11 @@ def tell_builders(
     return count
 
 
-def _told_among(refs: Iterable[int]) -> Iterable[int]:
-    """Yield who of these asked for news. One query, since Evennia does not cache missing tags."""
+def _with_news(refs: Iterable[int]) -> Iterable[int]:
+    """Return which of these objects have news switched on.
+
+    One query for all, because Evennia does not cache that a tag is missing.
+    """
     tagged = ObjectDB.objects.filter(db_tags__db_key=TELL, db_tags__db_category=TAGS)
     return tagged.filter(id__in=list(refs)).order_by("id").values_list("id", flat=True)
 
@@ -115,14 +120,14 @@ def _puppets() -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Failures:
-    """How many times in a row an NPC failed for one reason."""
+    """How often in a row an NPC failed for the same reason."""
 
     reason: str
     times: int
 
 
 class News(Watcher):
-    """Turns problems into lines for builders. `now` returns seconds."""
+    """A watcher that turns problems into lines for builders. `now` returns seconds."""
 
     def __init__(self, *, now: Callable[[], float], tell: Tell = tell_builders) -> None:
         self._now: Final = now
@@ -133,14 +138,14 @@ class News(Watcher):
         self._failures: dict[str, _Failures] = {}
         self._cut: dict[
             tuple[str, str], int
-        ] = {}  # by NPC and endpoint: the tokens that the server read
+        ] = {}  # by NPC and endpoint: how many tokens the server read
 
     def answered(self, call: WatchedCall, reply: ChatReply, row: NewCall) -> None:
         """Report once that a server read only part of a prompt."""
         about = (call.key.npc_ref, call.endpoint)
         if row.whole_tokens is None:
             if row.input_tokens > self._cut.get(about, row.input_tokens):
-                del self._cut[about]  # the window was enlarged
+                del self._cut[about]  # the server now reads more
             return
         if about in self._cut:
             return
@@ -152,9 +157,9 @@ class News(Watcher):
         self._tell(f"[ai] {name} ({call.name}): {told}", near=call.key.npc_ref)
 
     def turn_failed(self, npc_ref: str, speaker_ref: str, error: Exception) -> None:
-        """Report a turn without a reply to its speaker, and to others if failures repeat."""
+        """Report a turn without a reply to its speaker. Report repeated failures to the room."""
         name, why = _name(npc_ref), on_one_line(error)
-        reason = _NUMBERS.sub("", why)  # seconds and counts differ each time
+        reason = _NUMBERS.sub("", why)  # numbers such as seconds differ each time
         before = self._failures.get(npc_ref)
         times = before.times + 1 if before is not None and before.reason == reason else 1
         self._failures[npc_ref] = _Failures(reason, times)
@@ -168,33 +173,33 @@ class News(Watcher):
             self._tell(line, near=npc_ref, but=speaker_ref)
 
     def turn_ended(self, turn: WatchedTurn, outcome: TurnOutcome, ended_at: float) -> None:
-        """Reset the count of failures after an answer."""
+        """Begin to count failures anew after an answer."""
         if outcome == "answered":
             self._failures.pop(turn.npc_ref, None)
 
     def failed(self, call: WatchedCall, error: BaseException, row: NewCall) -> None:
-        """Report a failed call, unless a person gave it up."""
+        """Report a failed call, unless a person stopped it."""
         if isinstance(error, ModelStopped | CancelledError) or call.key.role == CHECK:
             return
         name = _name(call.key.npc_ref)
-        # The turn reports it to the speaker, unless another model answers.
+        # The turn also tells the speaker, unless another model answers instead.
         self._line(
             ("failed", call.endpoint),
             f"a call for {name} ({call.name}) failed: {on_one_line(error)}; ai/log {name}",
         )
 
     def refused(self, npc_ref: str, refusal: Refusal) -> None:
-        """Report that a limit was reached."""
+        """Report that a limit refused a call."""
         name = _name(npc_ref)
         self._line((refusal.limit, npc_ref), f"{name} asks no model: {refusal.told}; ai/limits")
 
     def prompted(self, turn: StoredTurn) -> None:
-        """Report a prompt that shares less with the previous one than it could have."""
+        """Report a prompt that shares less with the previous one than it could."""
         reason = turn.manifest.break_reason
         if reason is None or reason in _USUAL:
             return
         name = _name(turn.npc_ref)
-        # Name no book or entry: its lock may hide it from some of the readers.
+        # Do not name the book or entry, because its lock may hide it from some readers.
         kind = (turn.manifest.broken_by or "").partition(":")[0]
         self._line(
             ("cache", turn.npc_ref),

@@ -1,8 +1,8 @@
-"""The list of all NPCs: searched, sorted and shown page by page.
+"""The list of all NPCs, searched, sorted and read page by page.
 
-It stays fast with any number of NPCs. At most `MOST_LISTED` are counted and sorted. If there are
-more, the list says so, shows that many, and keeps the order of creation, which the database need
-not sort. No object is loaded. Only a search by name makes the database read every row.
+It is fast with any number of NPCs, because no object is loaded. At most `MOST_LISTED` NPCs are
+counted and sorted. If there are more, the list shows that many, says that there are more, and keeps
+the order of creation, for which the database need not sort. Only a search by name reads every row.
 """
 
 from collections.abc import Collection, Mapping
@@ -22,13 +22,13 @@ from evennia_ai.store.history.branches import builder_of, npc_of
 MOST_LISTED: Final = 10_000
 """The most NPCs that are counted, sorted and shown."""
 MOST_CALLED: Final = 200
-"""The most rows that are compared when a name is searched."""
+"""The most rows whose names are compared in a search by name."""
 _COLUMNS: Final = ("id", "db_key", "db_location__db_key", "db_typeclass_path")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedNPC:
-    """An NPC in the list: its name and room."""
+    """An NPC in the list, with its name and room."""
 
     id: int
     name: str
@@ -44,8 +44,8 @@ class ListedNPC:
 class NPCList:
     """The NPCs whose name or room contains `part`.
 
-    `first_refs` come first. `among` restricts the list to these references. `without_turn` keeps
-    only NPCs that never had a turn.
+    The NPCs in `first_refs` come first. `among` restricts the list to these references. With
+    `without_turn`, only NPCs that never had a turn are listed.
     """
 
     def __init__(
@@ -68,12 +68,12 @@ class NPCList:
 
     @property
     def count(self) -> int:
-        """Return how many NPCs are listed, at most `MOST_LISTED`."""
+        """Return the number of listed NPCs, at most `MOST_LISTED`."""
         return min(self._counted, MOST_LISTED)
 
     @property
     def are_more(self) -> bool:
-        """True if there are more than `MOST_LISTED`."""
+        """True if there are more than `MOST_LISTED` NPCs."""
         return self._counted > MOST_LISTED
 
     @cached_property
@@ -82,7 +82,10 @@ class NPCList:
         return counted
 
     def page(self, number: int, *, size: int) -> tuple[ListedNPC, ...]:
-        """Return a page; the first is 1. At most two queries, besides the one for the count."""
+        """Return one page, counted from 1.
+
+        This makes at most two queries, and one more to count if `count` was not read before.
+        """
         start = (number - 1) * size
         end = min(start + size, self.count)
         led = self._listed(self._rows.filter(pk__in=self._first_ids)) if self._first_ids else []
@@ -97,10 +100,10 @@ class NPCList:
 
 
 def npc_names(refs: Collection[str]) -> Mapping[str, str]:
-    """Return the names of these NPCs and branches by reference. One query.
+    """Return the names of these NPCs and branches by reference, with one query.
 
-    A branch is named after its NPC and its builder. References of other or deleted objects are left
-    out.
+    The name of a branch consists of the names of its NPC and its builder. References of deleted
+    objects and of other objects are left out.
     """
     wanted = {part for ref in refs for part in (npc_of(ref), builder_of(ref))}
     rows = ObjectDB.objects.filter(pk__in=_ids(wanted)).order_by()
@@ -112,7 +115,7 @@ def npc_names(refs: Collection[str]) -> Mapping[str, str]:
 
 
 def object_names(refs: Collection[str]) -> Mapping[str, str]:
-    """Return the names of these objects, rooms and players among them, with one query."""
+    """Return the names of these objects by reference, with one query. They may be of any type."""
     rows = ObjectDB.objects.filter(pk__in=_ids(refs)).order_by().values_list("pk", "db_key")
     return {str(key): plain_name(name) for key, name in rows}
 
@@ -125,7 +128,7 @@ def _name_with_branch(ref: str, names: Mapping[str, str]) -> str:
 def npcs_called(text: str) -> tuple[str, ...]:
     """Return the references of the NPCs with this name or number ("#12").
 
-    Colour codes in names are ignored.
+    Case and colour codes are ignored.
     """
     wanted = text.strip()
     if not wanted:
@@ -154,7 +157,10 @@ def _name_or_room_has(part: str) -> Q:
 
 
 def _in_any_case(lookup: str, text: str) -> Q:
-    """Return a query that ignores case. SQLite only knows the case of ASCII letters."""
+    """Return a condition that ignores case.
+
+    SQLite ignores the case of ASCII letters only, so common spellings of other texts are added.
+    """
     found = Q(**{lookup: text})
     if not text.isascii():
         for written in {text.lower(), text.upper(), text.capitalize()}:
@@ -163,7 +169,7 @@ def _in_any_case(lookup: str, text: str) -> Q:
 
 
 def _ids(refs: Collection[str]) -> list[int]:
-    """Return the ids of references. Anything else is left out."""
+    """Return the numbers of references. Texts that are not references are left out."""
     return [int(ref) for ref in refs if ref.isascii() and ref.isdigit() and len(ref) < 10]
 
 

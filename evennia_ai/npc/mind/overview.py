@@ -1,10 +1,11 @@
-"""The overview: the state of the listed NPCs, however many there are.
+"""The states of NPCs for lists, with the same few queries for any number of NPCs.
 
-One query per table reads what is stored about the NPCs on a page; the rest is in memory.
+What is stored about the NPCs on a page is read with one query for each table. Everything else is in
+memory.
 
 This module also records which NPCs guard restricted bases: when a base changes, when the server
-starts, and before and after an NPC gets or loses a tag or permission. Otherwise any builder could
-end a guard by removing a tag. Other conditions of a lock are checked in each turn.
+starts, and before and after the tags or permissions of an NPC change. Otherwise a builder could end
+a guard by removing a tag. Other conditions of a lock are checked in each turn.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,9 +38,10 @@ ENABLED: Final = "ai_enabled"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NPCRow:
-    """The state of an NPC.
+    """The state of an NPC in a list.
 
-    `answering_seconds` is None if it is not answering. `calls` and `tokens` are today's.
+    `answering_seconds` is None if it is not answering. `calls` and `tokens` count from the start of
+    the day.
     """
 
     found: ListedNPC
@@ -52,7 +54,7 @@ class NPCRow:
     waits_because: str
     last: TurnLine | None
     cut: NewCall | None
-    """The call of its last turn, if the server read only part of the prompt."""
+    """The model call of its last turn, if the server read only part of the prompt."""
     calls: int
     tokens: int
     refused: int
@@ -61,7 +63,7 @@ class NPCRow:
 
     @property
     def state(self) -> str:
-        """Return the state in a word. Reasons why it cannot answer come first."""
+        """Return the state in one word. Reasons why the NPC cannot answer come first."""
         if self.is_played:
             return "played"
         if not self.is_on:
@@ -76,7 +78,7 @@ class NPCRow:
 
     @property
     def silent_because(self) -> str:
-        """Return why the NPC may not answer, "" if nothing is known."""
+        """Return the known reasons why the NPC may not answer, "" if there are none."""
         why = {
             "a player plays it": self.is_played,
             "it is switched off": not self.is_on,
@@ -92,11 +94,11 @@ class NPCRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """The state of the game; `calls` and `tokens` are today's."""
+    """The state of the whole game. `calls` and `tokens` count from the start of the day."""
 
     npcs: int
     are_more: bool
-    """True if there are more NPCs than are counted."""
+    """True if there are more NPCs than the list counts."""
     answering: int
     waiting: int
     calls: int
@@ -105,9 +107,9 @@ class Totals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """What the database holds about NPCs: Attributes by id and name, newest turns.
+    """What the database holds about NPCs: Attributes by id and name, and the newest turns.
 
-    `cut` are calls of these turns whose prompt was read only in part, by NPC.
+    `cut` has the calls of these turns whose prompt was read only in part, by NPC.
     """
 
     attributes: Mapping[int, Mapping[str, Any]]
@@ -116,7 +118,7 @@ class Stored:
 
 
 def stored_of(shown: Sequence[ListedNPC]) -> Stored:
-    """Read what the database holds about these NPCs. Any thread may call it."""
+    """Read what the database holds about these NPCs. This may be called in any thread."""
     newest = past_turns.newest_of_each([one.ref for one in shown])
     cut = model_calls.newest_cut_calls({ref: line.number for ref, line in newest.items()})
     return Stored(attributes=_attributes(shown), newest=newest, cut=cut)
@@ -130,7 +132,7 @@ def rows_of(live: Runtime, shown: Sequence[ListedNPC], *, now: float) -> tuple[N
 def rows_from(
     live: Runtime, shown: Sequence[ListedNPC], stored: Stored, *, now: float
 ) -> tuple[NPCRow, ...]:
-    """Return the states of these NPCs from what was read. No query."""
+    """Return the states of these NPCs from what was read before, without a query."""
     played = {session.puid for session in evennia.SESSION_HANDLER.values()}
     return tuple(
         _row(
@@ -147,7 +149,7 @@ def rows_from(
 
 
 def game_totals(live: Runtime, npcs: NPCList) -> Totals:
-    """Return the state of the game. The only query counts the NPCs."""
+    """Return the state of the whole game. The only query counts the NPCs."""
     used = live.limits.reading("game")
     return Totals(
         npcs=npcs.count,
@@ -195,15 +197,15 @@ def _row(
 
 
 def _is_on_by_default(path: str) -> bool:
-    """True if NPCs of this typeclass answer without an Attribute that says so."""
+    """True if NPCs of this typeclass are switched on unless an Attribute says otherwise."""
     found = class_with_mind(path)
-    # Read it from the class: the property itself would look for an object's Attribute.
+    # Read the default from the class, because the property would look for an object's Attribute.
     enabled = getattr_static(found, ENABLED, False)
     return bool(enabled._default if isinstance(enabled, AttributeProperty) else enabled)
 
 
 def _attributes(shown: Sequence[ListedNPC]) -> dict[int, dict[str, Any]]:
-    """Return the stored Attributes of these NPCs, by id and name."""
+    """Return the stored Attributes of these NPCs, by the NPC's id and the name."""
     rows = Attribute.objects.filter(
         objectdb__id__in=[one.id for one in shown],
         db_key__in=(ENABLED, ATTRIBUTE),
@@ -216,13 +218,13 @@ def _attributes(shown: Sequence[ListedNPC]) -> dict[int, dict[str, Any]]:
 
 
 def look_at_everybody() -> None:
-    """Record which NPCs guard which restricted bases now."""
+    """Record for all restricted bases which NPCs guard them now."""
     for info in list_bases():
         look_at_all(info)
 
 
 def look_at_all(info: BaseInfo) -> None:
-    """Record which NPCs guard a base now, unless it is restricted for nobody or everybody."""
+    """Record which NPCs guard a base now, if it is restricted for some NPCs and not for all."""
     if not names_some(info):
         return
     for key, *_ in objects_with_mind():
@@ -233,11 +235,11 @@ def look_at_all(info: BaseInfo) -> None:
 
 @receiver(m2m_changed, sender=ObjectDB.db_tags.through, dispatch_uid="evennia_ai.guards")
 def _tags_change(instance: Any, action: str, **_: Any) -> None:
-    """Record what an NPC guards before and after its tags and permissions change."""
+    """Record which bases an NPC guards, before and after its tags and permissions change."""
     if not isinstance(instance, HasMind):
         return
     npc: Any = instance
-    if action == "post_add":  # Evennia's caches do not hold the new one yet
+    if action == "post_add":  # Evennia's caches do not have the new tag yet
         npc.tags.reset_cache()
         npc.permissions.reset_cache()
     if action in ("pre_add", "post_add", "pre_remove", "pre_clear"):

@@ -1,7 +1,7 @@
-"""A pending answer: an event that an NPC may answer, from its bid to the end of its turn.
+"""A pending answer: an event that an NPC may answer, from the bid to the end of the turn.
 
-Its end is reported once: answered, or silent and why. Before the turn begins, it checks that the
-NPC may speak: it may be paused, or a limit may be reached.
+The end is reported once: the event was answered, or why the NPC is silent. Before the turn begins,
+the NPC may turn out to be paused or at a limit; then it does not answer.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ from evennia_ai.store.history import conversations
 
 
 class PendingAnswer:
-    """An event and its answer. Implements `Bidder` and `Work`."""
+    """An event and the NPC's answer to it. It implements `Bidder` and `Work`."""
 
     def __init__(
         self,
@@ -43,11 +43,11 @@ class PendingAnswer:
         offer: "Callable[[PendingAnswer], None]",
         over: "Callable[[PendingAnswer, str], None]",
     ) -> None:
-        """Prepare the answer; `speak` begins it.
+        """Prepare the answer; `speak` starts it.
 
         Args:
-            offer: Gives the turn to the scheduler.
-            over: Called once at the end, with why the NPC is silent or "".
+            offer: Offers the turn to the scheduler.
+            over: Called once at the end, with the reason why the NPC is silent, or "".
         """
         self.heard: Final = heard
         self.event: Final = heard.event
@@ -73,10 +73,10 @@ class PendingAnswer:
         self._decision: Deferred[str] | None = None
         self._ended: Callable[[], None] | None = None
 
-    # As a bidder
+    # Methods of a bidder.
 
     def speak(self, *, ended: Callable[[], None] | None = None) -> None:
-        """Answer when it is the NPC's turn. At a limit, do not queue."""
+        """Offer the turn to the scheduler. If a limit is reached, end the answer instead."""
         if self._is_over:
             if ended is not None:
                 ended()
@@ -86,96 +86,96 @@ class PendingAnswer:
         self._offered_at = self._live.clock.seconds()
         why_silent = self._live.lines.why_silent(self.event, npc_ref=self._mind.ref)
         if why_silent:
-            self._over(why_silent)
+            self._end(why_silent)
             return
         refusal = self._refusal(self.settings)
         if refusal is None:
             self._offer(self)
-        else:  # after everybody got the event
-            self._live.clock.callLater(0, self._refused, refusal)
+        else:  # after all NPCs got the event
+            self._live.clock.callLater(0, self._end_refused, refusal)
 
-    def _refused(self, refusal: Refusal) -> None:
-        """End the answer because a limit is reached, unless it has ended already."""
+    def _end_refused(self, refusal: Refusal) -> None:
+        """End the answer because a limit is reached, unless it has already ended."""
         if not self._is_over:
-            self._over(self._why_nobody() or self._why_refused(refusal))
+            self._end(self._why_not_heard() or self._why_refused(refusal))
 
     def keep_silent(self, why: str) -> None:
-        """Do not answer. The event stays in the history."""
-        self._over(why)
+        """End the answer without a turn. The event stays in the history."""
+        self._end(why)
 
     def decide(self) -> "Deferred[str]":
-        """Return why the NPC does not want to answer, "" if it does."""
+        """Ask the decider. Return why the NPC does not want to answer, "" if it does."""
         if self._is_over:
-            return succeed("nobody waits for it any more")
+            return succeed("nobody waits for the answer any longer")
         self._decision = ask_decider(self._mind, self.heard, self._live)
         return self._decision
 
     def withdraw(self, why: str) -> None:
-        """Do not answer. Cancel a running turn."""
+        """End the answer, or cancel its turn if that is running."""
         if self.is_running:
             self.turn.cancel(why)
             return
         decision, self._decision = self._decision, None
-        self._over(why)
+        self._end(why)
         if decision is not None:
             decision.cancel()
 
-    # As work
+    # Methods of work for the scheduler.
 
     def run(self) -> "Deferred[None] | None":
-        """Run the turn, if the NPC may speak."""
+        """Run the turn, if the NPC may speak now."""
         self.is_waiting = False
         try:
             why_not = self._why_not_now()
-        except Exception:  # a game's own hooks may raise anything
-            self._over("checking whether it may answer failed")
+        except Exception:  # hooks of a game may raise anything
+            self._end("an error occurred while checking whether it may answer")
             raise
         if why_not:
-            self._over(why_not)
+            self._end(why_not)
             return None
         self.is_running = True
         self._live.gestures.started(self.heard.record.id, self._show_thinking)
-        return maybeDeferred(self.turn.run).addBoth(self._ran)
+        return maybeDeferred(self.turn.run).addBoth(self._turn_ended)
 
     def waits_again(self) -> None:
-        """Note that the turn could not begin and runs again later."""
+        """Note that the turn could not begin and will run again later."""
         self.is_waiting = True
 
     def begun(self) -> None:
-        """Note that part of the answer was said or done."""
+        """Cancel the gesture that the NPC thinks, because part of the answer was said or done."""
         self._live.gestures.ended(self.heard.record.id)
 
-    def _ran(self, outcome: Failure | None) -> Failure | None:
+    def _turn_ended(self, outcome: Failure | None) -> Failure | None:
         self.is_running = False
         self._live.gestures.ended(self.heard.record.id)
         if not self.is_waiting:
-            self._over("")
+            self._end("")
         return outcome
 
     def _why_not_now(self) -> str:
-        why_not = self._why_nobody()
+        why_not = self._why_not_heard()
         if why_not:
             return why_not
         waited_seconds = self._live.clock.seconds() - self._offered_at
         if self.is_chatter and waited_seconds > self._live.conf.hop_seconds:
-            return f"no person waits for it, and it waited {waited_seconds:.0f} s"
+            return f"no person waits for the answer, and it waited {waited_seconds:.0f} s"
         refusal = self._refusal()
         return "" if refusal is None else self._why_refused(refusal)
 
-    def _why_nobody(self) -> str:
-        """Return why the NPC may not speak or nobody is there to hear it, "" otherwise."""
+    def _why_not_heard(self) -> str:
+        """Return why the NPC may not speak, or why nobody can hear it; "" if it may speak."""
         why_not = why_halted(self._mind.ref) or why_gone(self._mind.npc, self.event)
         return why_not or self._live.lines.why_spent(self.event)
 
     def _why_refused(self, refusal: Refusal) -> str:
-        self._refuse(refusal)
+        self._report_refusal(refusal)
         return refusal.told
 
     def _refusal(self, settings: NPCSettings | None = None) -> Refusal | None:
-        """Return which limit is reached, None if none is.
+        """Return the limit that is reached, None if none is.
 
-        None too if limits cannot be read, because then no model is asked anyway. The offline
-        responder costs nothing and has no limits.
+        The offline responder has no limits, because it costs nothing. If the database cannot be
+        read, the result is None too: the call of the model will fail with a clear error.
         """
         live = self._live
         try:
@@ -188,11 +188,11 @@ class PendingAnswer:
                 npc_limits=settings.limits,
             )
         except DATABASE_ERRORS as error:
-            logger.log_err(f"evennia_ai: NPC {self._mind.ref}: limits are not known: {error}")
+            logger.log_err(f"evennia_ai: NPC {self._mind.ref}: the limits cannot be read: {error}")
             return None
 
-    def _refuse(self, refusal: Refusal) -> None:
-        """Report the refusal to builders. The NPC tells each player once a minute.
+    def _report_refusal(self, refusal: Refusal) -> None:
+        """Report the refusal to builders, and let the NPC tell the player, at most once a minute.
 
         What the NPC says is committed before anybody hears it.
         """
@@ -200,7 +200,7 @@ class PendingAnswer:
         live.watch.refused(ref, refusal)
         heard = self.heard.record.id
         row = refusal.row(npc_ref=ref, player_ref=payer, event_record=heard)
-        doing = f"NPC {ref}: a refusal is not written down"
+        doing = f"NPC {ref}: a refusal is not recorded"
         live.writer.until_written(partial(model_calls.add_call_alone, row), doing)
         line = live.conf.limit_line
         if not line or self.is_chatter or not live.told_of_limits.is_first((ref, payer)):
@@ -216,14 +216,17 @@ class PendingAnswer:
     def _not_said(self, failure: Failure) -> None:
         failure.trap(*DATABASE_ERRORS)
         why = failure.getErrorMessage()
-        logger.log_err(f"evennia_ai: NPC {self._mind.ref}: a refusal is not said: {why}")
+        logger.log_err(
+            f"evennia_ai: NPC {self._mind.ref}: the line about a limit cannot be recorded, so it"
+            f" is not said: {why}"
+        )
 
     def _show_thinking(self) -> None:
         line = self.turn.settings.thinking or self._live.conf.thinking_line
         if self._mind.npc.pk is not None and line:
             show_thinking(self._mind.npc, self.event, line)
 
-    def _over(self, why_silent: str) -> None:
+    def _end(self, why_silent: str) -> None:
         if self._is_over:
             return
         self._is_over = True

@@ -1,4 +1,4 @@
-"""Viewers: what a person who looks at a command's output or a page may see."""
+"""What a person may see who reads the output of a command or a page."""
 
 from typing import Any, Final
 
@@ -11,20 +11,19 @@ from evennia_ai.npc.views.visibility import Seer
 from evennia_ai.npc.views.withheld.viewer import Viewer
 
 HEARS_WHISPERS: Final = "view:perm(Admin)"
-"""The lock for reading what was said to NPCs in private."""
+"""The lock of the right to read what was whispered to NPCs."""
 
 
 def lock_allows(looker: Any, locks: str, access: str) -> bool:
-    """True if a lock string allows `looker` this access. Types that it does not mention are
-    allowed.
+    """True if a lock string allows `looker` this type of access.
 
-    A superuser passes every lock.
+    Types that the lock does not mention are allowed. A superuser passes every lock.
     """
     if not locks:
         return True
     try:
         return bool(check_lockstring(looker, locks, default=True, access_type=access))
-    except Exception:  # lock functions are a game's own code; after an error nobody passes
+    except Exception:  # a lock function of the game raised an error, so nobody passes
         logger.log_trace(f"evennia_ai: the lock {locks!r} raised an error; nobody passes it")
         return False
 
@@ -35,7 +34,7 @@ def viewer_of(looker: Any) -> Viewer:
         may_view=lambda locks: lock_allows(looker, locks, "view"),
         hears_whispers=lock_allows(looker, HEARS_WHISPERS, "view"),
         note_reading=lambda what: logger.log_sec(
-            f"evennia_ai: {looker.key} reads {what}, said in private"
+            f"evennia_ai: {looker.key} reads {what}, which was said in private"
         ),
         help_page=lambda base, name: HelpBackend(base).fetch([name])[0],
         as_recorded=result_text,

@@ -1,8 +1,8 @@
-"""Window watch: warns builders of a server's small context window before it cuts a prompt.
+"""Warn builders of a server whose context window is too small, before it cuts a prompt.
 
-After the first reply of a profile, its server is asked how many tokens it reads at once, because
-some servers report that only for a loaded model. If no builder is present, the warning waits until
-one is. Hosted servers (https) are not asked, because they refuse prompts that are too long.
+After the first reply of a profile, its server is asked how many tokens it can read, because some
+servers only know that for a loaded model. If no builder is present, the warning waits for one.
+Hosted servers (https) are not asked, because they refuse prompts that are too long.
 """
 
 from typing import Final
@@ -21,7 +21,7 @@ from evennia_ai.store.model_calls import NewCall
 
 
 class WindowWatch(Watcher):
-    """Checks the window of each profile's server once, and warns builders of a small one."""
+    """A watcher that checks each profile's server once and warns builders of a small window."""
 
     def __init__(self, calls: ModelCalls, *, tell: Tell = tell_builders) -> None:
         self._calls: Final = calls
@@ -30,7 +30,7 @@ class WindowWatch(Watcher):
         self._untold: set[str] = set()
 
     def answered(self, call: WatchedCall, reply: ChatReply, row: NewCall) -> None:
-        """Check the server after a profile's first reply, and repeat a warning that nobody read."""
+        """Check the server after a profile's first reply. Repeat a warning that nobody got."""
         name = call.key.profile
         if name in self._untold:
             self._tell_of(name, call.key.npc_ref)
@@ -58,4 +58,6 @@ class WindowWatch(Watcher):
 
 
 def _log_unknown(failure: Failure) -> None:
-    logger.log_err(f"evennia_ai: a server's window could not be read\n{failure.getTraceback()}")
+    logger.log_err(
+        f"evennia_ai: the context window of a server could not be read\n{failure.getTraceback()}"
+    )

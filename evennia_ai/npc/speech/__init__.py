@@ -1,1 +1,1 @@
-"""What an NPC says and does, as others hear and see it, safe for every client."""
+"""What an NPC says and does, sent so that every client shows it safely as plain text."""

@@ -1,12 +1,12 @@
-"""Safe output: text of models and players reaches a client as plain text only.
+"""Send texts of models and players to clients so that they appear as plain text only.
 
-Evennia interprets text in several places. `msg_contents` parses its template (`$name()`, `{name}`),
-so templates here are constants and foreign text is a mapping value. The portal turns `|r` into a
-colour. It looks for links (`|lc..|lt..|le`) after it has changed `||` to `|`, so doubling pipes
-does not stop links. The web client makes links of addresses. A game may run FuncParser on
-everything that is sent.
+Evennia interprets text in several places. `msg_contents` expands its template (`$name()`,
+`{name}`), so templates here are constants and foreign text is only a mapping value. The Portal
+turns `|r` into a colour. It searches for links (`|lc..|lt..|le`) after it has replaced `||` by `|`,
+so doubled pipes do not prevent links. The web client turns addresses into links. A game may run
+FuncParser on everything that is sent.
 
-A thing that a player shows to an NPC (`show_item`) is shown in front of everybody in the room.
+A player can also show a thing to an NPC (`show_item`). Everybody in the room sees that.
 """
 
 import re
@@ -40,7 +40,7 @@ TALK: Final = '{object} says to {npc}, "{speech}"'
 TALK_SELF: Final = '{self} say to {seen}, "{speech}"'
 
 ITEM_INDENT: Final = "  "
-"""Indents further lines of speech, so that none looks like another speaker's line."""
+"""The indent of all lines of speech but the first, so none looks like another speaker's line."""
 
 _ITEM: Final = re.compile(r"\s*(?:[-*•+–]|\d{1,3}[.)]|[A-Za-z]\))\s+\S")
 _DOUBLE_QUOTES: Final = str.maketrans(dict.fromkeys('"“”„', "'"))
@@ -67,8 +67,8 @@ def safe_text(
 def safe_speech(text: str) -> str:
     """Return safe text for use between quotation marks.
 
-    A list keeps its lines, indented; other lines are joined. If a double quote is at an edge,
-    double quotes become single ones.
+    The lines of a list are kept and indented. All other lines are joined. If the text begins or
+    ends with a double quote, all double quotes become single ones.
     """
     bare = text.strip()
     if bare[:1] in '"“”„' or bare[-1:] in '"“”„':
@@ -95,14 +95,14 @@ def escape_markup(text: str) -> str:
 
 
 def shown_block(text: str) -> str:
-    """Return `text` for `msg` with its lines kept and everything else escaped."""
+    """Return a text of several lines for `msg`; everything that a client interprets is escaped."""
     lines = text.replace("\r\n", "\n").replace("\t", "    ").split("\n")
     shown = escape_markup("\n".join(escape_controls(line) for line in lines))
-    return f"{shown} " if shown.endswith("|") else shown  # the portal misreads a final pipe
+    return f"{shown} " if shown.endswith("|") else shown  # the portal misreads a pipe at the end
 
 
 class SafeName:
-    """The name of an object for messages: what each looker calls it, escaped."""
+    """The escaped name of an object in a message, as each looker knows the object."""
 
     __slots__ = ("_named",)
 
@@ -110,20 +110,20 @@ class SafeName:
         self._named = named
 
     def get_display_name(self, looker: Any = None, **kwargs: Any) -> str:
-        """Return the name for `looker`. Evennia calls this hook."""
+        """Return the name that `looker` knows. Evennia calls this hook."""
         return escape_markup(plain_name(self._named.get_display_name(looker, **kwargs)))
 
 
 def say_aloud(npc: NPC, text: str, *, hops: int = 0) -> None:
-    """Say `text` aloud in the room of `npc`."""
+    """Make `npc` say `text` aloud in its room."""
     with uttering(Utterance(speaker=npc, text=text, kind="say", hops=hops)):
         _to_room(npc, SAY, "say", speech=safe_speech(text))
 
 
 def show_pose(npc: NPC, text: str, *, told: str = "", hops: int = 0) -> None:
-    """Show everybody in the room what `npc` does, as in "looks up.".
+    """Show everybody in the room what `npc` does, such as "looks up.".
 
-    `told` replaces `text` for NPCs.
+    NPCs in the room perceive `told` instead, if it is given.
     """
     with uttering(Utterance(speaker=npc, text=told or text, kind="pose", hops=hops)):
         _to_room(npc, _pose_template(text), "pose", action=_action(text))
@@ -139,15 +139,16 @@ def deliver_reply(
     to: Any = None,
     by_rote: bool = False,
 ) -> None:
-    """Make `npc` say and do what a reply holds.
+    """Make `npc` say and do what a reply contains.
 
-    Other NPCs hear the whole reply as one event, as it is written, so they do not answer each line
-    of it. They do not answer words said `by_rote`.
+    Other NPCs perceive the whole reply as one event, in its original form, so they do not answer
+    each of its lines. They do not answer a reply said `by_rote`.
 
     Args:
-        own_names: The names that the reply may use for its speaker.
-        after: How many characters were delivered already.
-        to: The only person who hears it, None for the room.
+        own_names: The names by which the reply may call its speaker.
+        after: How many characters of the text were said and done before.
+        to: The only person who perceives the reply; None: everybody in the room.
+        by_rote: True if no model chose the words, as in a fallback line.
     """
     acts = acts_of(text, own_names=own_names, after=after)
     is_done = all(act.kind == "pose" for act in acts)
@@ -167,19 +168,19 @@ def deliver_reply(
 
 
 def whisper_to(npc: NPC, target: Any, text: str, *, hops: int = 0) -> None:
-    """Say `text` to `target` only."""
+    """Make `npc` whisper `text` to `target`."""
     with uttering(Utterance(speaker=npc, text=text, kind="whisper", hops=hops)):
         _to_one(npc, target, WHISPER, "whisper", speech=safe_speech(text))
 
 
 def show_gesture(npc: NPC, people: Iterable[Any], line: str) -> None:
-    """Show only these people what `npc` does."""
+    """Show what `npc` does to these people only."""
     for person in people:
         _to_one(npc, person, POSE, "pose", action=_action(line))
 
 
 def tell_given(npc: NPC, target: Any, item: Any) -> None:
-    """Tell `target` that `npc` gave it `item`."""
+    """Send `target` the message that `npc` gave it `item`."""
     given = escape_markup(plain_name(str(item.get_numbered_name(1, target, return_string=True))))
     _to_one(npc, target, GIVE, "give", item=given)
 
@@ -208,7 +209,7 @@ def _pose_template(text: str) -> str:
 
 
 def _action(text: str) -> str:
-    return safe_text(text, max_lines=1).rstrip("|")  # the portal misreads a final pipe
+    return safe_text(text, max_lines=1).rstrip("|")  # the portal misreads a pipe at the end
 
 
 def _to_one(npc: NPC, target: Any, template: str, kind: str, **values: str) -> None:
@@ -233,20 +234,21 @@ MAX_DESCRIPTION: Final = 1000
 
 
 class _OneOf:
-    """The name of a thing for messages, with its article: "a rope"."""
+    """The name of a thing in a message, with its article: "a rope"."""
 
     def __init__(self, item: Any) -> None:
         self._item = item
 
     def get_display_name(self, looker: Any = None, **kwargs: Any) -> str:
-        """Return the name for `looker`. Evennia calls this hook."""
+        """Return the name that `looker` knows. Evennia calls this hook."""
         return escape_markup(item_name(looker, self._item))
 
 
 def show_item(shower: Any, item: Any, npc: NPC) -> bool:
     """Make `shower` show a thing to `npc`. Return False if the NPC does not see the shower.
 
-    The NPC learns the thing's name and description. Others see that it was shown.
+    The NPC learns the name and description of the thing. Everybody else in the room learns only
+    that the thing was shown.
     """
     shower.location.msg_contents(
         (SEEN, {"type": "show"}),

@@ -1,8 +1,9 @@
-"""Acts of a reply: splits its text into what is said and what is done.
+"""Split a reply into acts: what its speaker says, and what the speaker does.
 
 Models and authors of cards mix both in one text: `*She smiles.* "Good evening."`, `Oren looks up.
-"Evening," he says.`, `*nods* Come in.` The result is a list of acts in order. Anything ambiguous
-counts as speech. Pure; the result is still untrusted (`output` escapes it).
+"Evening," he says.`, `*nods* Come in.` The result is a list of acts in order. If the text is
+ambiguous, it counts as speech. The functions are pure. Their results are still untrusted; `output`
+escapes them.
 """
 
 import re
@@ -13,10 +14,10 @@ from itertools import groupby
 from typing import Final, Literal
 
 JOINED: Final = ("'", "’", ",")
-"""An action that starts with one of these follows the name without a blank."""
+"""The signs that follow the name without a blank when an action starts with them."""
 
 MOST_ACTS: Final = 8
-"""The most lines of one reply. The last one holds the rest."""
+"""The most acts of one reply. The last one holds everything that is left."""
 
 _ACTION: Final = (
     r"(?<![\w*])\*(?=[^\s*])[^*\n]*[^\s*]\*(?![\w*])|(?<!\w)_(?=[^\s_])[^_\n]*[^\s_]_(?!\w)"
@@ -43,7 +44,7 @@ _NO_VERBS: Final = frozenset(
     outdoors owns perhaps sometimes this thus towards upstairs us was yes yours
     """.split()  # noqa: SIM905 - a column of quoted words would be a page
 )
-# "he says" after a quotation is redundant: listeners read `Oren says, "..."` anyway.
+# "he says" after a quotation is dropped, because listeners read `Oren says, "..."` in any case.
 _SAYING: Final = r"says?|said|asks?|asked|answers?|answered|replies|replied|adds?|added|goes on"
 _MUTTERING: Final = (
     r"mutters?|muttered|murmurs?|murmured|whispers?|whispered|calls?|called|shouts?|shouted|"
@@ -54,26 +55,28 @@ _MUTTERING: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Act:
-    """One thing said or done.
+    """One thing that is said or done.
 
-    `text` is the words without quotation marks, or the action as it follows the name: "looks up.",
-    "'s eyes narrow.", "— The lamp goes out.".
+    `text` is the spoken words without quotation marks, or the action without its actor's name:
+    "looks up.", "'s eyes narrow.", "— The lamp goes out.".
     """
 
     kind: Literal["say", "pose"]
     text: str
     told: str = ""
-    """The action as a full sentence, if it differs from `text`, for readers without the name."""
+    """The action as a whole sentence, for readers who do not see the name before it. "" if `text`
+    will do.
+    """
 
     starts_line: bool = False
-    """True if it starts a new line of the reply."""
+    """True if the act starts a new line of the reply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Span:
-    """A span of the reply: an action between marks, a quotation, or text between those.
+    """A part of the reply: an action between marks, a quotation, or plain text between those.
 
-    `said` is text between them that is known to be speech.
+    `said` is plain text that is known to be speech.
     """
 
     kind: Literal["action", "quoted", "said", "plain"]
@@ -82,17 +85,17 @@ class _Span:
 
 
 def acts_of(text: str, *, own_names: Iterable[str], after: int = 0) -> tuple[Act, ...]:
-    """Split `text` into acts of the speaker, who has these names.
+    """Split `text` into the acts of a speaker with these names.
 
-    Text before `after` was said already. It only helps to interpret the rest.
+    The first `after` characters were said before. They only help to interpret the rest.
     """
     names = tuple(dict.fromkeys(name for name in own_names if name))
     spans = list(_spans(text))
     narrated = _is_narrated(text, spans, names)
     if not narrated:
-        spans = _speech_joined(text, spans)
+        spans = _join_speech(text, spans)
     elif any(span.kind == "action" for span in spans):
-        spans = [_said_beside_actions(text, span, names) for span in spans]
+        spans = [_mark_speech(text, span, names) for span in spans]
     acts: list[Act] = []
     for span in spans:
         if span.end > after:
@@ -102,19 +105,20 @@ def acts_of(text: str, *, own_names: Iterable[str], after: int = 0) -> tuple[Act
 
 
 def is_open(text: str, *, own_names: Iterable[str]) -> bool:
-    """True if more text may still show that this start is narration about its speaker.
+    """True if the rest of the reply may still show that this start narrates its speaker.
 
-    That is a start that names the speaker or begins with a pronoun, and has no quotation.
+    That is so if the start contains no quotation, and names the speaker or begins with "he" or
+    "she".
     """
     spans = list(_spans(text))
     if any(span.kind == "quoted" for span in spans):
         return False
     plain = "".join(text[span.start : span.end] for span in spans if span.kind == "plain")
-    return _tells_of(plain, tuple(own_names))
+    return _is_about(plain, tuple(own_names))
 
 
 def _spans(text: str) -> Iterator[_Span]:
-    """Yield the spans of a text, without gaps."""
+    """Yield the spans of a text in order, without gaps."""
     at = 0
     for found in _MARKED.finditer(text):
         start, end = found.span()
@@ -130,7 +134,7 @@ def _spans(text: str) -> Iterator[_Span]:
 
 
 def _is_action(text: str, start: int, end: int) -> bool:
-    """True if the words between marks are an action rather than a stressed word."""
+    """True if the words between marks such as * are an action, not just stressed words."""
     inner, after = text[start + 1 : end - 1], text[end:].lstrip(" ")
     is_told = _seems_a_verb(inner) or _THIRD_PERSON.match(inner) is not None
     ends = not after or after[0] in '\n"“„«»「*_'
@@ -145,7 +149,7 @@ def _seems_a_verb(words: str) -> bool:
 
 
 def _is_dialogue(text: str, start: int, end: int) -> bool:
-    """True if a quotation is speech rather than a quoted term."""
+    """True if a quotation is speech, not just a term in quotation marks."""
     inner = text[start + 1 : end - 1]
     if not inner.strip():
         return False
@@ -156,7 +160,7 @@ def _is_dialogue(text: str, start: int, end: int) -> bool:
 
 
 def _is_narrated(text: str, spans: Sequence[_Span], names: Sequence[str]) -> bool:
-    """True if only quotations are speech, and the rest narrates what the speaker does."""
+    """True if only the quotations are speech and the rest narrates what the speaker does."""
     quoted = [span for span in spans if span.kind == "quoted"]
     plain = [span for span in spans if span.kind == "plain" and _has_words(text, span)]
     if any(_FIRST_PERSON.search(text, one.start, one.end) for one in plain):
@@ -166,20 +170,20 @@ def _is_narrated(text: str, spans: Sequence[_Span], names: Sequence[str]) -> boo
     if not plain or quoted[0].start < plain[0].start:
         return True
     first = text[plain[0].start : plain[0].end]
-    if _tells_of(first, names):
+    if _is_about(first, names):
         return _BOUNDARY.search(first) is not None
-    return any(_tag(names).match(text, one.end) for one in quoted)
+    return any(_tag_pattern(names).match(text, one.end) for one in quoted)
 
 
-def _tells_of(text: str, names: Sequence[str]) -> bool:
-    """True if a text is about the person with these names."""
+def _is_about(text: str, names: Sequence[str]) -> bool:
+    """True if a text begins with "he" or "she", or contains one of these names."""
     return _SOMEBODY.match(text) is not None or any(
         re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) for name in names
     )
 
 
 def _narrates_act(text: str, names: Sequence[str]) -> bool:
-    """True if an unmarked text narrates what the person with these names does."""
+    """True if a text begins with one of these names and a verb, such as "Oren nods"."""
     for name in names:
         rest = text[len(name) :]
         if text.startswith(name) and rest.startswith(" ") and rest[1:2].islower():
@@ -191,11 +195,11 @@ def _has_words(text: str, span: _Span) -> bool:
     return _WORD.search(text, span.start, span.end) is not None
 
 
-def _speech_joined(text: str, spans: Sequence[_Span]) -> list[_Span]:
-    """Join the spans between actions, for a reply in which everything else is speech.
+def _join_speech(text: str, spans: Sequence[_Span]) -> list[_Span]:
+    """Join the spans between two actions, for a reply in which everything else is speech.
 
-    If only quotations are between two actions, they stay separate and lose their marks. Otherwise
-    the text is one span that includes its quotations.
+    If there are only quotations between the actions, they stay separate and lose their quotation
+    marks. Otherwise the joined span keeps its quotations.
     """
     joined: list[_Span] = []
     for is_action, run in groupby(spans, key=lambda span: span.kind == "action"):
@@ -207,19 +211,19 @@ def _speech_joined(text: str, spans: Sequence[_Span]) -> list[_Span]:
     return joined
 
 
-def _said_beside_actions(text: str, span: _Span, names: Sequence[str]) -> _Span:
-    """Mark an unmarked span as speech, unless it narrates the speaker."""
+def _mark_speech(text: str, span: _Span, names: Sequence[str]) -> _Span:
+    """Return a plain span marked as speech, unless it narrates the speaker."""
     if span.kind != "plain" or not _has_words(text, span):
         return span
     stretch = text[span.start : span.end]
-    is_told = _tells_of(stretch, names) or _tag(names).match(stretch) is not None
+    is_told = _is_about(stretch, names) or _tag_pattern(names).match(stretch) is not None
     return span if is_told else replace(span, kind="said")
 
 
 def _acts_of_span(
     text: str, span: _Span, *, is_cut: bool, narrated: bool, names: Sequence[str]
 ) -> Iterator[Act]:
-    """Yield the acts of a span, or of the rest of one."""
+    """Yield the acts of a span, or of the part of it that was not said yet."""
     raw = text[span.start : span.end]
     starts_line = "\n" in raw[: len(raw) - len(raw.lstrip())] or text[: span.start].endswith("\n")
     if span.kind == "action":
@@ -232,14 +236,14 @@ def _acts_of_span(
             yield Act(kind="say", text=inner, starts_line=starts_line)
     elif _WORD.search(raw):
         follows_quote = not is_cut and span.start > 0 and text[span.start - 1] in '"”“»«」』'
-        tag = _tag(names).match(raw) if follows_quote else None
-        if tag is not None:  # drop "he says" after the quotation
-            raw = _behind_tag(tag, raw[tag.end() :])
+        tag = _tag_pattern(names).match(raw) if follows_quote else None
+        if tag is not None:  # drop "he says" after a quotation
+            raw = _text_after_tag(tag, raw[tag.end() :])
         yield from _pose_acts(raw, names, starts_line=starts_line)
 
 
 def _split_action(inner: str, names: Sequence[str], *, starts_line: bool) -> Iterator[Act]:
-    """Yield the acts of an action. Quotations in it are speech."""
+    """Yield the acts of an action between marks. Quotations in it are speech."""
     at = 0
     for quoted in _QUOTED_ALONE.finditer(inner):
         if _is_dialogue(inner, *quoted.span()):
@@ -249,8 +253,8 @@ def _split_action(inner: str, names: Sequence[str], *, starts_line: bool) -> Ite
     yield from _pose_acts(inner[at:], names, starts_line=starts_line)
 
 
-def _behind_tag(tag: re.Match[str], rest: str) -> str:
-    """Return what follows `he says`, or that clause too if it says more than that."""
+def _text_after_tag(tag: re.Match[str], rest: str) -> str:
+    """Return the text after `he says`; keep that clause if it tells more, as "he mutters" does."""
     plain, telling = tag["saying"] or tag["said"], tag["muttering"] or tag["muttered"]
     if telling or rest[:1].isspace():
         return f"{plain or telling}{rest}"
@@ -261,7 +265,7 @@ def _behind_tag(tag: re.Match[str], rest: str) -> str:
 
 
 def _pose_acts(raw: str, names: Sequence[str], *, starts_line: bool) -> Iterator[Act]:
-    """Yield an action as it follows the name."""
+    """Yield an action as one act, or nothing if the text has no words."""
     text = " ".join(raw.split())
     if _WORD.search(text):
         behind = behind_name(text, own_names=names)
@@ -270,7 +274,7 @@ def _pose_acts(raw: str, names: Sequence[str], *, starts_line: bool) -> Iterator
 
 
 def behind_name(text: str, *, own_names: Iterable[str]) -> str:
-    """Return an action as it follows the name, without naming the actor twice."""
+    """Return an action in the form that follows its actor's name, without the name."""
     for name in sorted(own_names, key=len, reverse=True):
         rest = text[len(name) :]
         if text.casefold().startswith(name.casefold()) and not rest[:1].isalnum():
@@ -287,8 +291,8 @@ def behind_name(text: str, *, own_names: Iterable[str]) -> str:
 
 
 @lru_cache(maxsize=256)
-def _tag(names: Sequence[str]) -> re.Pattern[str]:
-    """Return a pattern for `he says`, `says Oren` and the like, right after a quotation."""
+def _tag_pattern(names: Sequence[str]) -> re.Pattern[str]:
+    """Return a pattern for `he says`, `says Oren` and similar clauses after a quotation."""
     who = "|".join(["he", "she", "they", "it", *map(re.escape, names)])
     return re.compile(
         rf"\s*(?:(?:{who})\s+(?:(?P<saying>{_SAYING})|(?P<muttering>{_MUTTERING}))"
@@ -298,7 +302,7 @@ def _tag(names: Sequence[str]) -> re.Pattern[str]:
 
 
 def _merge_speech(acts: Sequence[Act], *, narrated: bool) -> list[Act]:
-    """Join consecutive speech into one act."""
+    """Join consecutive acts of speech into one."""
     merged: list[Act] = []
     for act in acts:
         if merged and merged[-1].kind == act.kind == "say":
@@ -318,7 +322,7 @@ def _merge_speech(acts: Sequence[Act], *, narrated: bool) -> list[Act]:
 
 
 def _with_full_stop(said: str) -> str:
-    """Replace a final comma by a full stop."""
+    """Return speech with a full stop in place of a comma at its end."""
     return f"{said[:-1]}." if said.endswith(",") else said
 
 

@@ -1,7 +1,7 @@
-"""Signs: gestures for a player whose words to an NPC get no answer.
+"""Gestures that show a player that an NPC will not answer.
 
-Only the speaker sees the gesture. It is in no history, so it needs no database and no model learns
-to imitate it. A speaker sees the same sign at most once a minute.
+Only the speaker sees the gesture. No history contains it, so it needs no database, and no model
+learns to imitate it. A speaker sees the same gesture of an NPC at most once a minute.
 """
 
 from collections.abc import Callable, Hashable
@@ -12,13 +12,15 @@ from evennia_ai.npc.senses.presence import NPC, bystanders, is_npc
 from evennia_ai.npc.speech.output import show_gesture
 
 Sign = Literal["lost", "stopped"]
-"""`lost`: nobody will answer. `stopped`: a builder stopped the NPCs of the game."""
+"""Why there is no answer. `lost`: too much waits, or the answer failed. `stopped`: a person stopped
+all NPCs.
+"""
 
 AGAIN_SECONDS: Final = 60.0
 
 
 class Recently:
-    """The things that happened within the last minute."""
+    """Remembers for a minute which things have happened."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now: Final = now
@@ -26,7 +28,7 @@ class Recently:
         """When each thing happened, oldest first."""
 
     def is_first(self, what: Hashable) -> bool:
-        """Note that `what` happens. Return False if it also happened within the last minute."""
+        """Record that `what` happens. Return False if it also happened within the last minute."""
         now, known = self._now(), self._happened_at
         while known and next(iter(known.values())) + AGAIN_SECONDS <= now:
             del known[next(iter(known))]
@@ -37,16 +39,17 @@ class Recently:
 
 
 class Signs:
-    """Shows signs. `lines` has the gesture of each sign, "" for none."""
+    """Shows the gestures. `lines` has the text of each one; "" shows none."""
 
     def __init__(self, lines: dict[Sign, str], *, now: Callable[[], float]) -> None:
         self._lines: Final = lines
         self._recently: Final = Recently(now)
 
     def show(self, sign: Sign, npc: NPC, event: Event) -> bool:
-        """Show the speaker that `npc` will not answer.
+        """Show the speaker of `event` that `npc` will not answer.
 
-        Return False if they saw this sign within the last minute, are not present, or are an NPC.
+        Return False if the speaker saw this sign within the last minute, is not present, or is an
+        NPC.
         """
         here = bystanders(npc) if npc.pk is not None else ()
         speaker = next((one for one in here if str(one.id) == event.speaker_ref), None)

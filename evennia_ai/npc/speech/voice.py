@@ -1,11 +1,11 @@
-"""Voice: says what a turn has to say, to the room or to the one who whispered.
+"""Say what a turn has to say, to the room or to the person who whispered.
 
-Everything is in the history before anybody hears it. A streamed reply may begin with its first
-whole sentences. They are committed separately. The end of the turn then commits the whole reply, or
-only these sentences if the turn is cut short.
+Everything is committed to the history before anybody hears it. An NPC may say the first sentences
+of a streamed reply before the rest has arrived. They are committed first; the end of the turn then
+commits the whole reply, or only these sentences if the turn is cut short.
 
-An NPC whose answer takes long shows once per turn that it heard. Only people see that gesture. It
-is in no history, because a model would learn to imitate it.
+An NPC whose answer takes long shows once per turn, by a gesture, that it heard. Only people see
+that gesture. No history contains it, because a model would learn to imitate it.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,11 +29,14 @@ from evennia_ai.services.llm.resilience import Clock
 from evennia_ai.services.llm.speech import SPEECH_LINES, SpokenStart, speech_in
 
 Commit = Callable[[str], "Deferred[None]"]
-"""Commits that a text is about to be said."""
+"""A function that commits a text before it is said."""
 
 
 class Voice:
-    """Speaks as `npc`, which has these names, in answer to `event`. Calls `said` each time."""
+    """Speaks as `npc`, which has these names, in answer to `event`.
+
+    Calls `said` before each text that it says.
+    """
 
     def __init__(
         self,
@@ -50,20 +53,20 @@ class Voice:
 
     @property
     def partner(self) -> Any:
-        """Return the person who is answered, None if they are not here."""
+        """Return the person who is answered, None if they are not in the room."""
         here = bystanders(self._npc)
         return next((who for who in here if str(who.id) == self._event.speaker_ref), None)
 
     def speech(self, raw: str) -> str:
-        """What of a model's text is said aloud, "" where that is nothing."""
+        """Return the part of a model's text that is said, "" if there is none."""
         return speech_in(raw, own_names=self.own_names, other_names=self._others())
 
     def say(self, text: str, *, after: int = 0, by_rote: bool = False) -> None:
-        """Say and do it for the room, or only for the person who whispered.
+        """Say a text to the room, or only to the person who whispered, and do the actions in it.
 
         Args:
-            after: How many characters were said already.
-            by_rote: True for words that no model chose.
+            after: How many characters of the text were said before.
+            by_rote: True for words that no model chose, such as a fallback line.
         """
         if self._said is not None:
             self._said()
@@ -82,10 +85,12 @@ class Voice:
             )
 
     def start(self, commit: Commit, *, early: bool, is_wanted: Callable[[], bool]) -> "Start":
-        """Return a listener that says the start of a streamed reply, if it may be `early`.
+        """Return a listener for a streamed reply, which says the start of it if `early` allows
+        that.
 
         Args:
             commit: Commits the start before it is said.
+            early: Whether the first sentences may be said before the reply is complete.
             is_wanted: Returns True while somebody waits for the answer.
         """
         others = self._others()
@@ -101,8 +106,8 @@ class Voice:
 class Start:
     """Receives a streamed reply and says its first sentences as soon as they are complete.
 
-    The rest is said later. A start that may turn out to be narration (`reply_acts.is_open`) is not
-    said until that is clear.
+    The rest is said after the end of the reply. Sentences are held back while they may still turn
+    out to be narration (`reply_acts.is_open`).
     """
 
     def __init__(
@@ -128,7 +133,7 @@ class Start:
         self._is_over = False
 
     def __call__(self, piece: str) -> None:
-        """Hear a piece of the reply."""
+        """Receive the next part of the reply."""
         self.has_heard = True
         if self._is_over:
             return
@@ -141,12 +146,15 @@ class Start:
                 self.committed = begun.addErrback(_log_broken)
 
     def stop(self) -> None:
-        """Say nothing more: the reply is complete, or nobody waits for it."""
+        """Say no more of the reply, because it is complete or nobody waits for it."""
         self._is_over = True
 
     @property
     def late_end(self) -> LateEnd:
-        """Return what an end mark of reasoning does to earlier text. Spoken sentences stay."""
+        """Return what a late end mark of reasoning does to the text before it.
+
+        If the start was already said, it hides nothing; otherwise it hides all of that text.
+        """
         return "hides_nothing" if self.said else "hides_all_before"
 
     def whole(self, reply: str) -> str:
@@ -156,7 +164,7 @@ class Start:
         return speech_in(reply, own_names=self._voice.own_names, other_names=self._other_names)
 
     def say_rest(self, text: str, *, by_rote: bool = False) -> None:
-        """Say the part of the reply that is not said yet."""
+        """Say the part of the reply that was not said before."""
         after = len(self.said) if text.startswith(self.said) else 0
         if text[after:].strip():
             self._voice.say(text, after=after, by_rote=by_rote)
@@ -164,9 +172,9 @@ class Start:
     async def _begin(self, sentences: str) -> None:
         try:
             await self._commit(sentences.strip())
-        except DATABASE_ERRORS as error:  # the end of the turn says it, if it can be committed
+        except DATABASE_ERRORS as error:  # the turn says it at its end, if it can be committed then
             logger.log_err(
-                f"evennia_ai: the start of a reply could not be committed, not said early: {error}"
+                f"evennia_ai: cannot commit the start of a reply, so it is not said early: {error}"
             )
             return
         self.said = sentences
@@ -174,15 +182,15 @@ class Start:
 
 
 def _log_broken(failure: Failure) -> None:
-    """Log an error of a game's hooks. The rest of the reply still arrives."""
+    """Log an error of a game's hook. The rest of the reply is still said."""
     told = failure.getTraceback()
-    logger.log_err(f"evennia_ai: the start of a reply was not said to its end\n{told}")
+    logger.log_err(f"evennia_ai: an error broke off the start of a reply\n{told}")
 
 
 class Gestures:
-    """The pending gestures of running turns, by the id of the record they answer.
+    """The scheduled gestures of running turns, by the id of the record that the turn answers.
 
-    With 0 seconds no gesture is ever shown.
+    With 0 seconds, no gesture is shown.
     """
 
     def __init__(self, clock: Clock, *, after_seconds: float) -> None:
@@ -191,13 +199,13 @@ class Gestures:
         self._planned: dict[str, DelayedCall] = {}
 
     def started(self, answers: str, show: Callable[[], None]) -> None:
-        """Schedule the gesture of a turn: `show` is called if the turn takes long."""
+        """Schedule the gesture of a turn. `show` is called unless the turn ends before."""
         if self._after_seconds and answers not in self._planned:
             call = self._clock.callLater(self._after_seconds, self._show, answers, show)
             self._planned[answers] = call
 
     def ended(self, answers: str) -> None:
-        """Cancel the gesture: the turn has ended, or part of its answer was said or done."""
+        """Cancel the gesture of a turn that has ended, or whose answer has begun."""
         planned = self._planned.pop(answers, None)
         if planned is not None and planned.active():
             planned.cancel()

@@ -1,9 +1,9 @@
-"""Tools for things and places: look, go, take, give, drop, use and write.
+"""Tools for things and places: look, move, take, give, drop, use and write.
 
-Evennia's own rules and hooks decide; what they forbid is refused. Evennia has no hook for using a
-thing. A usable thing has a method `at_use(user, target)`. For other things the game may name a
-function `(user, thing, target)` in EVENNIA_AI_USE_ITEM. Either returns what the user perceives,
-None for nothing, or False if it did not work.
+Evennia's own locks and hooks decide whether an NPC may do something. Evennia has no hook for using
+a thing, so a usable thing needs a method `at_use(user, target)`. For all other things, the game may
+name a function `(user, thing, target)` in EVENNIA_AI_USE_ITEM. Both return what the user perceives,
+None for nothing, or False if using the thing did not work.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ from evennia_ai.services.settings.kinds import MOST_WRITTEN
 
 
 class Take(Tool):
-    """Picks up a thing in the room."""
+    """The tool that picks up a thing in the room."""
 
     name = "take"
     description = "Pick up something that lies here."
@@ -61,7 +61,7 @@ class Take(Tool):
 
 
 class Drop(Tool):
-    """Puts down a thing that the NPC carries."""
+    """The tool that puts down a thing that the NPC carries."""
 
     name = "drop"
     description = "Put down something you carry."
@@ -81,7 +81,7 @@ class Drop(Tool):
 
 
 class Give(Tool):
-    """Gives a thing that the NPC carries to somebody."""
+    """The tool that gives somebody a thing that the NPC carries."""
 
     name = "give"
     description = "Give something you carry to somebody here. What you give is gone."
@@ -92,7 +92,7 @@ class Give(Tool):
         to: Name = Field(description="who gets it")
 
     def run(self, use: Use, arguments: Arguments) -> str:
-        """Give the thing, if the hooks of thing and receiver allow it."""
+        """Give the thing, if the hooks of the thing and the receiver allow it."""
         npc = use.npc
         item = find_thing(npc, arguments.item, carried_things(npc), none="You do not carry {}.")
         to = person(npc, arguments.to, answered=use.event.speaker_ref)
@@ -102,7 +102,7 @@ class Give(Tool):
 
 
 def put_down(npc: NPC, item: Any) -> None:
-    """Drop what the NPC holds.
+    """Drop a thing that the NPC carries.
 
     Raises:
         Refused: A hook forbids it.
@@ -117,7 +117,7 @@ def put_down(npc: NPC, item: Any) -> None:
 
 
 def hand_over(npc: NPC, item: Any, to: Any) -> None:
-    """Give somebody what the NPC holds.
+    """Give somebody a thing that the NPC carries.
 
     Raises:
         Refused: A hook of the thing or the receiver forbids it.
@@ -133,12 +133,12 @@ def hand_over(npc: NPC, item: Any, to: Any) -> None:
 
 
 def one_of(npc: NPC, item: Any) -> str:
-    """Return what the NPC calls a thing, with its article: "a lantern"."""
+    """Return the NPC's name for a thing, with an article: "a lantern"."""
     return plain_name(str(item.get_numbered_name(1, npc, return_string=True)))
 
 
 class Look(Tool):
-    """Looks at the room, a thing or a person."""
+    """The tool that looks at the room, a thing or a person."""
 
     name = "look"
     description = "Look around where you are, or look at somebody or something here."
@@ -149,13 +149,13 @@ class Look(Tool):
         )
 
     def run(self, use: Use, arguments: Arguments) -> str:
-        """Return what the game's look hook shows the NPC."""
+        """Return what the hook `at_look` of the game shows the NPC."""
         shown = str(use.npc.at_look(_target(use.npc, arguments.at)))
         return with_labels(use.npc, shown, visible_people(use.npc))
 
 
 def _target(npc: NPC, name: str | None) -> Any:
-    """Return the room, or what the NPC can see under this name."""
+    """Return the room, or what the NPC sees under this name."""
     if npc.location is None:
         raise Refused("You are nowhere; there is nothing to see.")
     if name is None:
@@ -165,7 +165,9 @@ def _target(npc: NPC, name: str | None) -> Any:
 
 
 class Move(Tool):
-    """Goes through an exit. This ends the turn, because it belongs to the room that was left."""
+    """The tool that goes through an exit. It ends the turn, whose conversation is that of the old
+    room.
+    """
 
     name = "move"
     description = "Leave through an exit. Say what you want to say before you go."
@@ -176,7 +178,7 @@ class Move(Tool):
         exit: Name = Field(description="the exit to take")
 
     def run(self, use: Use, arguments: Arguments) -> str:
-        """Go, if the exit lets the NPC pass."""
+        """Go through the exit, if it lets the NPC pass."""
         npc, left = use.npc, use.npc.location
         way = find_thing(npc, arguments.exit, visible_exits(npc), none="There is no exit {} here.")
         closed = way.db.err_traverse or f"You cannot go {shown_name(npc, way)}."
@@ -187,7 +189,7 @@ class Move(Tool):
         under_way = npc.ndb.currently_moving
         way.at_traverse(npc, way.destination)
         if npc.location == left and way.destination != left:
-            # Slow exits set it, for example those of evennia.contrib.grid.slow_exit.
+            # Slow exits set this, for example those of evennia.contrib.grid.slow_exit.
             if npc.ndb.currently_moving is not under_way:
                 return f"You set out to {shown_name(npc, way)} and will be there in a while."
             raise Refused(closed)
@@ -213,7 +215,7 @@ Text = Annotated[
 
 
 class Write(Tool):
-    """Writes a letter or a book, and gives it to somebody or puts it down."""
+    """The tool that writes a letter or a book, and gives it to somebody or puts it down."""
 
     name = "write"
     description = (
@@ -244,7 +246,7 @@ class Write(Tool):
         return why_no_more(use.npc, limits)
 
     def run(self, use: Use, arguments: Arguments) -> str:
-        """Write it and hand it over, if the hooks of thing, receiver or room allow it."""
+        """Write it and hand it out, if the hooks of thing, receiver and room allow that."""
         npc = use.npc
         to = arguments.to and person(npc, arguments.to, answered=use.event.speaker_ref)
         if npc.location is None:
@@ -258,7 +260,7 @@ class Write(Tool):
         name = one_of(npc, made)
         try:
             where = _hand_out(npc, made, to)
-        except Exception:  # a game's own hooks may raise anything
+        except Exception:  # hooks of a game may raise anything
             made.delete()
             raise
         show_pose(npc, f"writes {name}.", hops=use.hops)
@@ -282,7 +284,7 @@ HOOK: Final = "at_use"
 
 
 class UseItem(Tool):
-    """Uses a thing, by itself or on a target."""
+    """The tool that uses a thing, by itself or on a target."""
 
     name = "use"
     description = "Use something that you carry or that lies here, on somebody or something or not."
@@ -295,7 +297,7 @@ class UseItem(Tool):
         )
 
     def run(self, use: Use, arguments: Arguments) -> str:
-        """Call the thing's way to be used, if its lock allows it."""
+        """Use the thing, if its lock allows that."""
         npc = use.npc
         own = carried_things(npc)
         item = find_thing(
@@ -320,13 +322,13 @@ def use_problem(path: str) -> str:
         return ""
     try:
         found = import_string(path)
-    except Exception as error:  # importing a game's module runs its code
+    except Exception as error:  # importing a module of the game runs its code
         return f"{path}: it cannot be imported: {error}"
     return "" if callable(found) else f"{path}: it is not a function"
 
 
 def _way_to_use(item: Any, path: str) -> Callable[[Any, Any], Any] | None:
-    """Return what to call to use a thing: its own hook, else the game's function at `path`."""
+    """Return the function that uses a thing: its own hook, else the game's function at `path`."""
     hook = getattr(item, HOOK, None)
     if callable(hook):
         own: Callable[[Any, Any], Any] = hook
@@ -348,7 +350,10 @@ def _games_function(path: str) -> Callable[[Any, Any, Any], Any] | None:
 
 
 def _may_use(npc: NPC, item: Any, *, is_carried: bool) -> bool:
-    """True if the lock `use` allows it. Without that lock: if it is carried or could be taken."""
+    """True if the NPC may use the thing by its lock `use`.
+
+    Without such a lock, it may use a thing that it carries or could take.
+    """
     default = is_carried or bool(item.access(npc, "get"))
     return bool(item.access(npc, "use", default=default))
 

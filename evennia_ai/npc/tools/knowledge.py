@@ -1,8 +1,8 @@
-"""The tool that searches the NPC's knowledge bases.
+"""The tool with which an NPC searches its knowledge bases.
 
-Passages of ordinary bases go to the model unchanged. Of a base that the NPC must guard, the model
-reads only a safe summary, which a second model makes inside the tool. The NPC's own model never
-sees a text that it could give away.
+The model gets passages of ordinary bases unchanged. From a base that the NPC must guard, it gets
+only a safe summary, which a second model makes inside the tool. So the NPC's own model never reads
+a text that it must not reveal.
 """
 
 import json
@@ -45,7 +45,7 @@ MOST_QUERY: Final = 400
 MOST_HITS: Final = 20
 USUAL_HITS: Final = 8
 MOST_TOLD: Final = 8_000
-"""The most characters of passages in one result; fewer for a small model."""
+"""The most characters of passages in one result. A small model gets fewer."""
 
 NONE_BOUND: Final = "rag_not_configured: you have no base of knowledge that you could search."
 NOTHING_FOUND: Final = "Nothing was found."
@@ -58,7 +58,7 @@ Id = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_l
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One search: its bases, which of them are guarded, and a warning to add."""
+    """One search: its bases, the keys of the guarded ones (`held`), and a warning for the model."""
 
     use: Use
     query: str
@@ -69,21 +69,21 @@ class Asked:
 
     @property
     def open_bases(self) -> tuple[BaseInfo, ...]:
-        """Return the bases whose passages are shown unchanged."""
+        """Return the bases whose passages the model gets unchanged."""
         return tuple(info for info in self.bases if info.key not in self.held)
 
     @property
     def held_bases(self) -> tuple[BaseInfo, ...]:
-        """Return the guarded bases, of which only a summary is shown."""
+        """Return the bases that the NPC guards."""
         return tuple(info for info in self.bases if info.key in self.held)
 
     def of_mediation(self, kind: MediationKind) -> tuple[BaseInfo, ...]:
-        """Return the guarded bases with this kind of mediation."""
+        """Return the guarded bases from which the model gets summaries, or those with hints."""
         return tuple(info for info in self.held_bases if info.mediation == kind)
 
 
 class KnowledgeBaseSearch(Tool):
-    """Searches the knowledge bases of the NPC, its place and the conversation."""
+    """The tool that searches the knowledge bases of the NPC, its place and the conversation."""
 
     name = TOOL
     description = (
@@ -102,10 +102,10 @@ class KnowledgeBaseSearch(Tool):
         )
 
     def run(self, use: Use, arguments: Arguments) -> "Deferred[str]":
-        """Search in the background. The Deferred fires with the result.
+        """Start a search. The Deferred fires with the result for the model.
 
         Raises:
-            Refused: The NPC may not search now, or not in one of these bases.
+            Refused: The NPC may not search now, or may not search one of these bases.
         """
         bases = _wanted_bases(searchable_bases(use.npc, use.conversation), arguments.bases)
         asked = Asked(
@@ -120,10 +120,10 @@ class KnowledgeBaseSearch(Tool):
 
 
 def _wanted_bases(known: Sequence[BaseInfo], ids: Sequence[str]) -> tuple[BaseInfo, ...]:
-    """Return the bases with these ids, all known ones without ids.
+    """Return the bases with these ids, or all bases if no id is given.
 
     Raises:
-        Refused: An id is unknown.
+        Refused: The NPC has no base with one of the ids.
     """
     if not known:
         raise Refused(NONE_BOUND)
@@ -139,31 +139,31 @@ def _wanted_bases(known: Sequence[BaseInfo], ids: Sequence[str]) -> tuple[BaseIn
 
 
 def _check_budget(use: Use) -> str:
-    """Return a warning for the model about its search budget, "" for none.
+    """Return a warning for the model that few searches are left, "" if none is needed.
 
     Raises:
-        Refused: The budget is used up.
+        Refused: No search is left.
     """
     budget = use.conf.knowledge_budget
     before = knowledge_searches.count_since(
         use.conversation, use.event.speaker_ref, since=time.time() - 60 * budget.minutes
     )
-    used, limit = (0, 1) if before < budget.free else _tokens(use)
+    used, limit = (0, 1) if before < budget.free else _prompt_tokens(use)
     verdict = judge_search(budget, before=before, used_tokens=used, limit_tokens=limit)
     if not verdict.is_allowed:
         raise Refused(f"{verdict.code}: {verdict.message}")
     return verdict.message
 
 
-def _tokens(use: Use) -> tuple[int, int]:
-    """Return the tokens of this turn's prompt, and its limit."""
+def _prompt_tokens(use: Use) -> tuple[int, int]:
+    """Return the tokens of this turn's prompt, and the limit of the prompt."""
     manifest = turns.get_turn(use.mind.ref, use.turn).manifest
     return manifest.tokens, manifest.limit_tokens
 
 
 async def _search_all(asked: Asked) -> str:
     """Search ordinary bases, then guarded ones."""
-    most_told = _most_told(asked)
+    most_told = _most_characters(asked)
     found = await search.search_bases(
         asked.use.npc,
         asked.open_bases,
@@ -174,7 +174,7 @@ async def _search_all(asked: Asked) -> str:
     )
     shown = _first_fitting(found.chunks, most_characters=most_told)
     if not asked.held:
-        return _told_openly(asked, found, shown)
+        return _open_result(asked, found, shown)
     guarded = await search.search_bases(
         asked.use.npc,
         asked.of_mediation("summary"),
@@ -183,11 +183,11 @@ async def _search_all(asked: Asked) -> str:
         limit=min(MOST_CHUNKS, MOST_HITS),
         most_whole=MOST_IN_ALL,
     )
-    return await _told_safely(asked, guarded, found, shown)
+    return await _safe_result(asked, guarded, found, shown)
 
 
-def _told_openly(asked: Asked, found: Findings, shown: tuple[PagePassage, ...]) -> str:
-    """Return the result from ordinary bases, and record the search."""
+def _open_result(asked: Asked, found: Findings, shown: tuple[PagePassage, ...]) -> str:
+    """Record the search and return the passages, if the NPC guards none of the bases."""
     number = search.record_search(_new_search(asked, found, shown, restricted=False), shown)
     lines = [f"[{chunk.base}] {chunk.title}: {_passage_text(chunk)}" for chunk in shown]
     unread = [f"{key} cannot be read just now." for key in found.unread]
@@ -196,21 +196,21 @@ def _told_openly(asked: Asked, found: Findings, shown: tuple[PagePassage, ...]) 
     return told
 
 
-async def _told_safely(
+async def _safe_result(
     asked: Asked, guarded: Findings, found: Findings, shown: tuple[PagePassage, ...]
 ) -> str:
-    """Return the safe summary of guarded bases together with passages of ordinary ones."""
+    """Record the search and return a safe summary of guarded bases, with passages of the others."""
     sent = select_passages(
         guarded.chunks, most_characters=mediating.most_characters(asked.use.calls)
     )
     secret = protect_passages(
-        sent, names=guarded.names, terms=guarded.terms, public=_told_anyway(asked.held_bases)
+        sent, names=guarded.names, terms=guarded.terms, public=_public_texts(asked.held_bases)
     )
     hints = offer_hints(asked.use.npc, asked.of_mediation("hints"), asked.query)
     number = search.record_search(
         _new_search(asked, guarded, (*sent, *hints.chunks), restricted=True),
         (*sent, *hints.chunks),
-        vaulted=_for_vault(asked, sent),
+        vaulted=_passages_for_vault(asked, sent),
     )
     summary: SafeSummary = refuse_answer(NO_CHUNKS)
     if asked.of_mediation("summary"):
@@ -225,8 +225,8 @@ async def _told_safely(
         {"knowledge_base_id": chunk.base, "title": chunk.title, "content": _passage_text(chunk)}
         for chunk in shown
     ]
-    # A player must not learn word by word what a page contains. So a search that finds
-    # nothing reads like a refused one, and the number of results is hidden.
+    # Otherwise a player could find out word by word what a page contains. So the result of a search
+    # that finds nothing looks like a refusal, and the number of found passages is hidden.
     is_whole = guarded.mode == "direct_injection"
     told = build_envelope(
         refuse_answer("other") if summary.reason == NO_CHUNKS else summary,
@@ -256,7 +256,7 @@ def _mediation(asked: Asked, chunks: tuple[PagePassage, ...], secret: Protected)
 
 
 def _passage_text(chunk: PagePassage) -> str:
-    """Return a passage without links: a pipe in a link would read as a colour code."""
+    """Return a passage without links, because a pipe in a link would start a colour code."""
     return strip_links(chunk.content)
 
 
@@ -277,21 +277,21 @@ def _new_search(
     )
 
 
-def _for_vault(asked: Asked, sent: Sequence[PagePassage]) -> tuple[PagePassage, ...]:
-    """Return the passages that the game and their base keep in the vault."""
+def _passages_for_vault(asked: Asked, sent: Sequence[PagePassage]) -> tuple[PagePassage, ...]:
+    """Return the passages that are stored in the vault, as the game and the bases choose."""
     keeping_bases = {info.key for info in asked.held_bases if info.keeps_chunks}
     if not asked.use.conf.knowledge_vault:
         return ()
     return tuple(chunk for chunk in sent if chunk.base in keeping_bases)
 
 
-def _told_anyway(bases: Sequence[BaseInfo]) -> str:
-    """Return what the prompt shows of guarded bases without any search."""
+def _public_texts(bases: Sequence[BaseInfo]) -> str:
+    """Return the texts about guarded bases that are public, because every prompt contains them."""
     return "\n".join(part for info in bases for part in (info.name, info.hint, *info.keywords))
 
 
-def _most_told(asked: Asked) -> int:
-    """Return the most characters of passages for this NPC's model: a quarter of its prompt."""
+def _most_characters(asked: Asked) -> int:
+    """Return the most characters of passages: about a quarter of the prompt of the NPC's model."""
     limit_tokens = asked.use.view.rules.budget.limit_tokens
     return min(MOST_TOLD, limit_tokens)
 
@@ -299,7 +299,7 @@ def _most_told(asked: Asked) -> int:
 def _first_fitting(
     chunks: Sequence[PagePassage], *, most_characters: int
 ) -> tuple[PagePassage, ...]:
-    """Return the first passages that together fit into so many characters."""
+    """Return the first passages that together have at most this many characters."""
     kept: list[PagePassage] = []
     left = most_characters
     for chunk in chunks:

@@ -1,8 +1,8 @@
-"""The registry: our tools, and those of the game in EVENNIA_AI_TOOLS.
+"""The registry of tools: the shipped ones, and those that the game names in EVENNIA_AI_TOOLS.
 
-A tool that cannot be used is skipped and reported, as an error when the server starts and to
-builders. A tool of the game cannot replace one of ours; it needs its own name. An NPC has no tools
-until a builder gives it some.
+A tool that cannot be used is skipped. Builders can read why, and the server logs it as an error
+when it starts. A tool of the game needs a name of its own; it cannot replace a shipped one. An NPC
+has no tools until a builder chooses some for it.
 """
 
 import re
@@ -52,12 +52,12 @@ _MAX_DESCRIPTION: Final = 1000
 
 
 class ToolError(EvenniaAIError):
-    """A class in EVENNIA_AI_TOOLS cannot be used as a tool."""
+    """The error for a class in EVENNIA_AI_TOOLS that cannot be used as a tool."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registry:
-    """The tools by name, and what is wrong with those that were skipped."""
+    """All usable tools by name, and the problems of the tools that were skipped."""
 
     tools: Mapping[str, Registered]
     problems: tuple[str, ...] = ()
@@ -65,12 +65,12 @@ class Registry:
 
 @lru_cache(maxsize=1)
 def registry() -> Registry:
-    """Return the tools of this game. They stay the same while the server runs."""
+    """Return the registry of this game. It stays the same while the server runs."""
     return registry_of(conf().tools)
 
 
 def registry_of(paths: tuple[str, ...]) -> Registry:
-    """Return our tools and those at these dotted paths."""
+    """Return a registry of the shipped tools and the tools with these dotted paths."""
     tools = {one.tool.name: one for one in map(register_tool, SHIPPED)}
     problems: list[str] = []
     for path in paths:
@@ -85,10 +85,10 @@ def registry_of(paths: tuple[str, ...]) -> Registry:
 
 
 def register_tool(made: type[Tool]) -> Registered:
-    """Return a tool ready for use.
+    """Check a class of tools and return its only instance with its description.
 
     Raises:
-        ToolError: It cannot be used.
+        ToolError: The class cannot be used as a tool.
     """
     name = getattr(made, "name", None)
     if not isinstance(name, str) or not _NAME.fullmatch(name):
@@ -103,7 +103,7 @@ def register_tool(made: type[Tool]) -> Registered:
     spec = ToolSpec(name=name, description=description.strip(), parameters=_schema(made))
     try:
         return Registered(tool=made(), spec=spec)
-    except Exception as error:  # a game's own code may raise anything
+    except Exception as error:  # the code of a game may raise anything
         raise ToolError(f"creating it failed: {type(error).__name__}: {error}") from error
 
 
@@ -115,14 +115,15 @@ def _schema(made: type[Tool]) -> Mapping[str, Any]:
         raise ToolError("its Arguments must stay strict and forbid extra fields")
     try:
         return schema_of(arguments)
-    except Exception as error:  # pydantic has many errors for types without a JSON schema
+    # pydantic raises many kinds of errors for types without a JSON schema
+    except Exception as error:
         raise ToolError(f"its Arguments have no JSON schema: {error}") from error
 
 
 def _class_at(path: str) -> type[Tool]:
     try:
         found = import_string(path)
-    except Exception as error:  # importing a game's module runs its code
+    except Exception as error:  # importing a module of the game runs its code
         raise ToolError(f"it cannot be imported: {error}") from error
     if not isinstance(found, type) or not issubclass(found, Tool):
         raise ToolError("it is not a subclass of evennia_ai.npc.tools.tool.Tool")
@@ -155,8 +156,8 @@ def toolbox_of(
 ) -> Toolbox:
     """Return a toolbox with these tools for one turn.
 
-    Names that the game no longer has are skipped. With a tool that takes long comes the tool that
-    reads the outcome of errands.
+    Names of tools that the game no longer has are skipped. If a tool takes long, the tool that
+    reads the results of errands is added.
     """
     known = registry().tools
     tools = [known[name] for name in names if name in known]
@@ -167,7 +168,9 @@ def toolbox_of(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """The tools of an NPC (`has`), the others, and chosen names that no longer exist."""
+    """The tools of an NPC, the other tools, and names of chosen tools that no longer exist
+    (`gone`).
+    """
 
     has: tuple[Tool, ...]
     others: tuple[Tool, ...]
@@ -175,7 +178,7 @@ class Choice:
 
 
 def choice_of(npc: NPC) -> Choice:
-    """Return what was chosen for an NPC, sorted by name."""
+    """Return the chosen tools of an NPC and the others, each sorted by name."""
     known = registry().tools
     chosen = settings_of(npc).tools
     return Choice(
@@ -186,10 +189,10 @@ def choice_of(npc: NPC) -> Choice:
 
 
 def choose_tools(npc: NPC, names: Iterable[str], *, by: Actor) -> Choice:
-    """Give an NPC exactly these tools.
+    """Replace the tools of an NPC by those with these names.
 
     Raises:
-        SettingError: A name is invalid; nothing changed.
+        SettingError: A name is invalid. Nothing was changed.
     """
     wanted = tuple(sorted(set(names)))
     change_settings(npc, by=by, tools=wanted or None)
@@ -197,7 +200,7 @@ def choose_tools(npc: NPC, names: Iterable[str], *, by: Actor) -> Choice:
 
 
 def problems_of(npc: NPC) -> tuple[str, ...]:
-    """Return what is wrong with the tools of an NPC, for builders."""
+    """Return the problems of an NPC's chosen tools, as sentences for builders."""
     return tuple(
         f"its tool '{name}' no longer exists in this game;"
         f" remove it with ai/tools {npc.key} = -{name}"

@@ -1,7 +1,7 @@
-"""Tools to remember, to recall, and to read the outcome of an errand.
+"""Tools with which an NPC remembers, recalls, and reads the result of an errand.
 
-Whispered memories are found only in private with the person who whispered, and an NPC learns
-nothing about itself. `npc.upkeep.remembering` enforces these rules.
+What a person whispered is recalled only in private with that person. An NPC learns nothing about
+itself. `npc.upkeep.remembering` enforces both rules.
 """
 
 from typing import Annotated, Final
@@ -28,7 +28,7 @@ Query = Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)]
 
 
 class Remember(Tool):
-    """Keeps something that the NPC learnt."""
+    """The tool that stores something that the NPC learnt."""
 
     name = "remember"
     description = (
@@ -49,7 +49,11 @@ class Remember(Tool):
         )
 
     def run(self, use: Use, arguments: Arguments) -> str:
-        """Keep it. Refuse with the reason if it may not be kept."""
+        """Store the memory.
+
+        Raises:
+            Refused: It may not be stored; the text says why.
+        """
         kept = remembering.remember(
             use.mind.ref,
             arguments.text,
@@ -65,7 +69,7 @@ class Remember(Tool):
 
 
 class Recall(Tool):
-    """Finds what the NPC learnt."""
+    """The tool that finds what the NPC learnt."""
 
     name = "recall"
     description = "Search your memory for what you learnt earlier."
@@ -77,7 +81,7 @@ class Recall(Tool):
         )
 
     def run(self, use: Use, arguments: Arguments) -> str:
-        """Return the memories found, the best first."""
+        """Return the memories that match, the best first."""
         found = remembering.recall(
             use.mind.ref,
             arguments.query,
@@ -89,7 +93,7 @@ class Recall(Tool):
 
 
 def _reference(use: Use, name: str | None) -> str | None:
-    """Return the reference of a person present or remembered, by name."""
+    """Return the reference of the person with this name who is present or in the NPC's memories."""
     if name is None:
         return None
     known = person(
@@ -99,9 +103,9 @@ def _reference(use: Use, name: str | None) -> str | None:
 
 
 class ErrandResult(Tool):
-    """Reads the outcome of an errand that began in the same conversation.
+    """The tool that reads the result of an errand that began in the same conversation.
 
-    Every NPC with a tool that takes long has this tool too.
+    An NPC gets it automatically together with any tool that takes long.
     """
 
     name = "errand_result"
@@ -111,7 +115,7 @@ class ErrandResult(Tool):
         number: int = Field(ge=1, le=999_999_999, description="the number of the errand")
 
     def run(self, use: Use, arguments: Arguments) -> str:
-        """Return the outcome, or that there is none yet."""
+        """Return the result of the errand, or that it is not done yet."""
         try:
             errand = errands.get_errand(use.mind.ref, arguments.number)
         except NotStoredError as error:

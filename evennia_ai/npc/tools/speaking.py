@@ -1,11 +1,11 @@
-"""Tools for what others hear and see of the NPC: say, whisper, pose, and end a conversation.
+"""Tools with which an NPC speaks or gestures: say, whisper, pose, and end a conversation.
 
-Words of a model are cleaned like its replies and sent by `npc.speech.output`, which removes all
-markup. The game's own `at_pre_say` may change or forbid them.
+The model's words are cleaned like its replies. `npc.speech.output` sends them without any markup.
+The game's hook `at_pre_say` may change or forbid them.
 
-A turn is recorded in one conversation. Words that are heard in another one (a whisper during an
-answer to the room, or the reverse) are also recorded there, before anybody hears them. They belong
-to that conversation and are erased with it.
+A turn is recorded in one conversation. An NPC may also say something that belongs to another one,
+such as a whisper while it answers the room. Such words are recorded in that conversation before
+anybody hears them, and they are erased with it.
 """
 
 import re
@@ -32,14 +32,14 @@ from evennia_ai.store.history import conversations
 
 
 def room_talk(npc: NPC) -> ConversationKey:
-    """Return the key of the conversation of the NPC's room."""
+    """Return the key of the conversation with the room in which the NPC is."""
     return ConversationKey(
         kind="room", place_ref=str(npc.location.id) if npc.location else "nowhere"
     )
 
 
 def noted_aside(use: Use, talk: ConversationKey, text: str) -> None:
-    """Record in `talk` that the NPC says `text`, unless it is the turn's own conversation.
+    """Record that the NPC says `text` in the conversation `talk`, unless the turn records it there.
 
     Raises:
         StoreError: It was not recorded, so it must not be said.
@@ -55,18 +55,22 @@ def noted_aside(use: Use, talk: ConversationKey, text: str) -> None:
     )
     try:
         conversations.append_records(where, [said])
-    except HistoryConflictError:  # another process wrote since our last read; it has been read now
+    # another process wrote meanwhile; the failed attempt has read its records
+    except HistoryConflictError:
         conversations.append_records(where, [said])
 
 
 UNSAID: Final = "Not done: nothing of it can be said aloud."
 SILENCED: Final = "Not done: you cannot speak now."
 WHISPERED: Final = "(whispered)"
-"""Replaces words that were whispered outside the turn's own conversation."""
+"""Replaces whispered words in the records of every conversation but the one with the hearer."""
 
 
 def spoken_by(npc: NPC) -> Mapping[str, SpeakingTool]:
-    """Return where the calls of the tools below hold spoken words, so they can be corrected."""
+    """Return which arguments and results of the tools here contain spoken words.
+
+    A builder who corrects what an NPC said also corrects these calls.
+    """
     name = rf"(?:{re.escape(plain_name(npc.key))}|\S+)"
     results = {
         "say": ("text", r'(You say: ").*(")'),
@@ -80,7 +84,7 @@ def spoken_by(npc: NPC) -> Mapping[str, SpeakingTool]:
 
 
 class Say(Tool):
-    """Says something aloud."""
+    """The tool that says something aloud."""
 
     name = "say"
     description = "Say something aloud to everybody here, apart from your reply."
@@ -90,7 +94,7 @@ class Say(Tool):
         text: Words = Field(description="your words, without quotes")
 
     def run(self, use: Use, arguments: Arguments) -> str:
-        """Say it in the NPC's room."""
+        """Say the words to everybody in the NPC's room."""
         text = allow_speech(use, clean_words(use, arguments.text))
         noted_aside(use, room_talk(use.npc), text)
         deliver_reply(use.npc, text, own_names=own_names(use), hops=use.hops)
@@ -98,10 +102,10 @@ class Say(Tool):
 
 
 class Whisper(Tool):
-    """Says something that only one person hears.
+    """The tool that says something to one person only.
 
-    The words are recorded only in the conversation with that person. If somebody else is answered,
-    even the recorded call does not contain them.
+    The words are recorded only in the conversation with that person. If the turn answers somebody
+    else, its record of the call does not contain them.
     """
 
     name = "whisper"
@@ -113,7 +117,7 @@ class Whisper(Tool):
         text: Words = Field(description="your words, without quotes")
 
     def run(self, use: Use, arguments: Arguments) -> str:
-        """Whisper it."""
+        """Whisper the words to the person."""
         hearer = person(use.npc, arguments.to, answered=use.event.speaker_ref)
         words = clean_words(use, arguments.text)
         text = allow_speech(use, words, whisper=True, receivers=[hearer])
@@ -122,23 +126,25 @@ class Whisper(Tool):
         )
         deliver_reply(use.npc, text, own_names=own_names(use), hops=use.hops, to=hearer)
         told = (
-            f': "{text}"' if _is_with(use.npc, use.event, hearer) else ", and nobody else hears it."
+            f': "{text}"'
+            if _is_in_private_with(use.npc, use.event, hearer)
+            else ", and nobody else hears it."
         )
         return f"You whisper to {shown_name(use.npc, hearer)}{told}"
 
     def recorded(self, arguments: Arguments, *, npc: NPC, event: Event) -> ToolArguments:
-        """Return the arguments without the words, unless the turn is in private with the hearer."""
+        """Return the arguments, without the words unless the turn is in private with the hearer."""
         try:
             hearer = person(npc, arguments.to, answered=event.speaker_ref)
         except Refused:
             hearer = None
-        if hearer is not None and _is_with(npc, event, hearer):
+        if hearer is not None and _is_in_private_with(npc, event, hearer):
             return arguments
         return arguments.model_copy(update={"text": WHISPERED})
 
 
 class Pose(Tool):
-    """Does something that people see and that changes nothing."""
+    """The tool that does something that people see and that changes nothing, such as a gesture."""
 
     name = "pose"
     description = (
@@ -150,7 +156,7 @@ class Pose(Tool):
         action: Words = Field(description="what you do, such as: looks out over the water.")
 
     def run(self, use: Use, arguments: Arguments) -> str:
-        """Show it in the NPC's room."""
+        """Show the gesture to everybody in the NPC's room."""
         action = clean_words(use, arguments.action).strip("* ")
         for name in own_names(use):
             action = action.removeprefix(f"{name} ").strip()
@@ -164,7 +170,7 @@ class Pose(Tool):
 
 
 def clean_words(use: Use, text: str) -> str:
-    """Clean a model's words by the rules of replies.
+    """Clean words of a model by the same rules as a reply.
 
     Raises:
         Refused: Nothing is left to say.
@@ -176,7 +182,7 @@ def clean_words(use: Use, text: str) -> str:
 
 
 def allow_speech(use: Use, text: str, **options: Any) -> str:
-    """Return what the game's `at_pre_say` makes of `text`.
+    """Return `text` as the game's hook `at_pre_say` changes it.
 
     Raises:
         Refused: The hook forbids it.
@@ -188,17 +194,20 @@ def allow_speech(use: Use, text: str, **options: Any) -> str:
 
 
 def own_names(use: Use) -> tuple[str, ...]:
-    """Return the names that a model may use for its own NPC."""
+    """Return the names by which a model may call its own NPC."""
     return use.view.char_name, plain_name(use.npc.key), *sdesc_names(use.npc)
 
 
-def _is_with(npc: NPC, event: Event, partner: Any) -> bool:
+def _is_in_private_with(npc: NPC, event: Event, partner: Any) -> bool:
     """True if the event belongs to the private conversation with `partner`."""
     return event.private and event.known_ref == known_ref(npc, partner)
 
 
 class EndConversation(Tool):
-    """Ends the conversation with the speaker, who must then call the NPC by name again."""
+    """The tool that ends the conversation with the speaker.
+
+    After that, the NPC answers the speaker only if it is called by name again.
+    """
 
     name = "end_conversation"
     description = (

@@ -1,11 +1,12 @@
-"""Targets: what a name that a model wrote means among the things that the NPC may perceive.
+"""Find the person or thing that a model means by a name, among those that the NPC perceives.
 
-The model's text is only compared with names. Nothing that Evennia's own search understands (`me`,
-`#1`, `*account`, `2-sword`, nicks) applies, and nobody receives a message. What the game hides from
-the NPC, by locks or `filter_visible`, does not exist here.
+A model's text is only compared with names. Evennia's search syntax (`me`, `#1`, `*account`,
+`2-sword`, nicks) has no effect, and nobody receives a message. What the game hides from the NPC by
+locks or `filter_visible` cannot be found.
 
-Tools look up names at any depth, also tools of a game, and the model must learn of every guess. The
-guesses of a running tool are therefore collected here, and the toolbox adds them to the result.
+If a name was only guessed from its start, the model must learn that. Tools of a game also look up
+names, at any depth of their code. So the guesses of a running tool are collected here, and the
+toolbox adds them to its result.
 """
 
 import re
@@ -26,11 +27,11 @@ from evennia_ai.store.history import conversations
 
 
 class Refused(EvenniaAIError):  # noqa: N818 - it is an answer to the model, not a failure
-    """A tool refuses an act and has done nothing. The model reads the text."""
+    """Raised by a tool that has done nothing. The model reads the text."""
 
 
 MOST_RECORDS: Final = 2_000
-"""How many records back, over all its conversations, an NPC knows who was there."""
+"""The number of newest records, over all conversations, in which an NPC looks for people it met."""
 
 
 def remembered_people(npc_ref: str) -> list[Any]:
@@ -39,13 +40,16 @@ def remembered_people(npc_ref: str) -> list[Any]:
 
 
 def acquaintances(npc_ref: str) -> list[Any]:
-    """Return people whom the NPC remembers or recently met, unless they asked to be forgotten."""
+    """Return the people whom the NPC remembers or recently met.
+
+    People who had themselves erased are left out.
+    """
     met = conversations.speakers(npc_ref, most_records=MOST_RECORDS)
     return list(dict.fromkeys([*remembered_people(npc_ref), *_people(npc_ref, met)]))
 
 
 def _people(npc_ref: str, refs: Iterable[str]) -> list[Any]:
-    """Return the people behind these references whom the NPC would recognise now."""
+    """Return the people with these references whom the NPC would recognise now."""
     npc = object_of(npc_ref)
     found = {ref: object_of(wearer_of(ref)) for ref in refs if ref}
     return [
@@ -60,7 +64,7 @@ _now: Final[ContextVar[list[str] | None]] = ContextVar("evennia_ai_guesses", def
 
 @contextmanager
 def guesses_of_tool() -> Iterator[list[str]]:
-    """Collect guesses meanwhile, one sentence each, in the list that is yielded."""
+    """Yield a list that collects the guesses made inside this context, one sentence each."""
     gathered: list[str] = []
     token = _now.set(gathered)
     try:
@@ -70,7 +74,7 @@ def guesses_of_tool() -> Iterator[list[str]]:
 
 
 def note_guess(name: str, *, meant: str) -> None:
-    """Note that `name` was understood as the object called `meant`."""
+    """Record the guess that `name` means the object that the NPC calls `meant`."""
     sentence = f"'{name}' was understood as {meant}."
     gathered = _now.get()
     if gathered is not None and sentence not in gathered:
@@ -79,53 +83,53 @@ def note_guess(name: str, *, meant: str) -> None:
 
 MOST_LISTED: Final = 8
 SHORTEST_START: Final = 3
-"""The fewest characters that are accepted as the start of a name."""
+"""The fewest characters that count as the start of a name."""
 
 _ARTICLE: Final = re.compile(r"^(?:the|an?|my|your) (?=\S)")
 
 
 class _Named(NamedTuple):
-    """The objects with exactly this name, else those whose name starts with it."""
+    """The objects whose whole name matches; if there are none, those whose name starts so."""
 
     exact: Sequence[Any] = ()
     began: Sequence[Any] = ()
 
 
 def visible_people(npc: NPC) -> list[Any]:
-    """Return the other characters in the room that the NPC may see."""
+    """Return the other characters in the room that the NPC can see."""
     return _visible_in(npc, npc.location, content_type="character")
 
 
 def things(npc: NPC) -> list[Any]:
-    """Return the things in its room that the NPC may see, without people and exits."""
+    """Return the things in the NPC's room that it can see, without people and exits."""
     return _visible_in(npc, npc.location, content_type="object")
 
 
 def carried_things(npc: NPC) -> list[Any]:
-    """Return the things that the NPC carries and may see."""
+    """Return the things that the NPC carries and can see."""
     return _visible_in(npc, npc, content_type=None)
 
 
 def visible_exits(npc: NPC) -> list[Any]:
-    """Return the exits of the room that the NPC may see."""
+    """Return the exits of the NPC's room that it can see."""
     return _visible_in(npc, npc.location, content_type="exit")
 
 
 def person(npc: NPC, name: str, *, answered: str = "", also: Iterable[Any] = ()) -> Any:
     """Return the person whom the NPC means by `name`.
 
-    The NPC cannot mean itself or a person it does not see. The start of a name is enough, but not
-    if it is the whole name of a person the NPC knows: that person may have left, and a whisper for
-    them must not reach another.
+    The NPC cannot mean itself or somebody whom it does not see. The start of a name is enough, with
+    one exception: if the NPC knows a person with exactly this name, who may have left, nobody else
+    is meant. A whisper for that person must not reach another one.
 
     Args:
         name: A name as the NPC knows it.
-        answered: The reference of the person who is answered, and meant if several have the name.
-            If the NPC tells that person from others by a mark, a name without the mark is refused.
+        answered: The reference of the person whom the turn answers, who is meant if several people
+            have the name. If the label of that person has a mark, the name must have it too.
         also: Other people who may be meant.
 
     Raises:
-        Refused: Nobody is meant, or several are.
+        Refused: No person or several people are meant.
     """
     among, none = (
         list(dict.fromkeys([*visible_people(npc), *also])),
@@ -144,13 +148,14 @@ def person(npc: NPC, name: str, *, answered: str = "", also: Iterable[Any] = ())
 
 
 def find_thing(npc: NPC, name: str, among: Sequence[Any], *, none: str) -> Any:
-    """Return the thing that `name` means; of several that look alike, the first.
+    """Return the thing that `name` means, or the first of several things that look alike.
 
     Args:
-        none: The refusal if nothing has the name. "{}" is replaced by the name.
+        among: The things that may be meant.
+        none: The refusal if no thing has the name. "{}" is replaced by the name.
 
     Raises:
-        Refused: Nothing is meant, or several different things are.
+        Refused: No thing or several different things are meant.
     """
     none = none.replace("{}", f"'{plain_name(name)}'")
     found = _match_names(npc, name, among)
@@ -161,7 +166,7 @@ def find_thing(npc: NPC, name: str, among: Sequence[Any], *, none: str) -> Any:
 
 
 def shown_name(npc: NPC, seen: Any) -> str:
-    """Return the NPC's name for an object that it sees."""
+    """Return the name by which the NPC knows an object that it sees."""
     return _shown_label(npc, seen)
 
 
@@ -173,7 +178,7 @@ def _visible_in(npc: NPC, place: Any, *, content_type: str | None) -> list[Any]:
 
 
 def _match_names(npc: NPC, name: str, among: Sequence[Any]) -> _Named:
-    """Find objects by exact name, then by alias, then by the start of either."""
+    """Find objects by their whole name, else by alias, else by the start of name or alias."""
     wanted = _plain(name)
     names = {one: _names(npc, one) for one in among}
     exact = [one for one in among if wanted in names[one]]
@@ -189,7 +194,7 @@ def _match_names(npc: NPC, name: str, among: Sequence[Any]) -> _Named:
 
 
 def _namesakes(npc: NPC, name: str, among: Sequence[Any], answered: str) -> list[Any]:
-    """Return the person answered if `name` is their label without its mark."""
+    """Return the person whom the turn answers, if `name` is their label without its mark."""
     speaker = [one for one in among if str(one.id) == answered]
     labels = ((one, _plain(_shown_label(npc, one))) for one in speaker)
     return [
@@ -198,7 +203,7 @@ def _namesakes(npc: NPC, name: str, among: Sequence[Any], answered: str) -> list
 
 
 def _distinct(npc: NPC, found: Sequence[Any]) -> list[Any]:
-    """Return the first of each group of things that look alike."""
+    """Return one thing of each group of things that look alike."""
     first: dict[str, Any] = {}
     for one in found:
         first.setdefault(_shown_label(npc, one), one)
@@ -206,23 +211,26 @@ def _distinct(npc: NPC, found: Sequence[Any]) -> list[Any]:
 
 
 def _accept_guess(npc: NPC, name: str, meant: Any) -> Any:
-    """Return `meant`, and note for the model that only the start of its name was given."""
+    """Return `meant`, and record that only the start of its name was given."""
     note_guess(plain_name(name), meant=_shown_label(npc, meant))
     return meant
 
 
 def _names(npc: NPC, seen: Any) -> set[str]:
-    """Return what the NPC may call it. Its key counts only if the game does not disguise it."""
+    """Return the names by which the NPC may call an object.
+
+    The object's key is one of them only if the game does not disguise the object.
+    """
     name, label = _plain(str(seen.get_display_name(npc))), _plain(_shown_label(npc, seen))
     key = _plain(str(seen.key))
-    if remove_mark(label) != label:  # the name without the mark belongs to somebody else
+    if remove_mark(label) != label:  # the name without the mark belongs to another person
         return {label}
     is_disguised = re.search(rf"(?<!\w){re.escape(key)}(?!\w)", name) is None
     return {label, name} if is_disguised else {label, name, key}
 
 
 def _aliases(names: Mapping[Any, set[str]]) -> dict[Any, set[str]]:
-    """Return the aliases of objects that are not disguised. One query for all."""
+    """Return the aliases of all objects that are not disguised, with one query."""
     known = {one.id: one for one, own in names.items() if _plain(str(one.key)) in own}
     of_type = {"db_tags__db_tagtype": "alias", "pk__in": list(known)}
     found: dict[Any, set[str]] = {}
@@ -247,5 +255,5 @@ def _shown_label(npc: NPC, seen: Any) -> str:
 
 
 def _plain(name: str) -> str:
-    """Return a name for comparison: no markup, case, article or quotes."""
+    """Return a name in the form that is compared: without markup, case, article and quotes."""
     return _ARTICLE.sub("", plain_name(name).casefold().strip('"'), count=1)

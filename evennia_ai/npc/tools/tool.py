@@ -1,11 +1,12 @@
-"""A tool is one act that a model may ask of its NPC. A game subclasses `Tool` for its own.
+"""The base class of tools: a tool is one action that a model may ask of its NPC.
 
-A tool has no state: one instance serves all NPCs, and `Use` has everything it needs of the moment.
-The tool checks whether the game lets the NPC do the act, and refuses it otherwise.
+A game writes its own tools as subclasses of `Tool`. A tool has no state: one instance serves all
+NPCs, and `Use` has everything that it needs to know. The tool checks whether the game lets the NPC
+do the action, and refuses it otherwise.
 
-Arguments that a model wrote are read within limits and checked by their types. Anything wrong
-becomes one short text for the model. Nothing is guessed: "5" is not a number. The JSON schema of
-the arguments is part of every prompt, so it is small and has the same bytes each time.
+Arguments that a model wrote are limited in size and checked by their types. The model gets one
+short text about everything that is wrong. No argument is converted: "5" is not a number. The JSON
+schema of the arguments is part of every prompt, so it is small and always has the same bytes.
 """
 
 import json
@@ -37,18 +38,18 @@ Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max
 """The name of a person, a thing or an exit."""
 
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=600)]
-"""A text of the length that an NPC may say."""
+"""A text that an NPC may say, of limited length."""
 
 
 class ToolArguments(BaseModel):
-    """Arguments that a model gives a tool. Other fields and other types are refused."""
+    """The base class of a tool's arguments. Unknown fields and wrong types are refused."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
-    """One use of a tool: the NPC, the event it answers, and the turn."""
+    """One use of a tool: the NPC, the event that it answers, and the turn."""
 
     npc: NPC
     mind: Mind
@@ -66,25 +67,25 @@ class Use:
     """The knowledge bases of the game."""
 
     calls: ModelCalls
-    """The only way to ask a model."""
+    """The only way to ask a model, which enforces limits and stops."""
 
     event: Event
     """The event that the turn answers."""
 
     speaker: Any | None
-    """The object that is answered. None if nobody is, or if they left."""
+    """The object that the turn answers. None if there is none, or if it left."""
 
     conversation: ConversationRef
 
     hops: int
-    """How many replies of NPCs follow one another when the NPC speaks now, this one included."""
+    """The number of replies of NPCs in a row, if the NPC speaks now, including this one."""
 
     turn: int
     """The number of the turn."""
 
 
 class Tool(ABC):
-    """The base class of a tool.
+    """The base class of all tools.
 
     Every prompt of an NPC with the tool contains `name`, `description` and the schema of
     `Arguments`. They must not change while the game runs.
@@ -94,38 +95,43 @@ class Tool(ABC):
     description: ClassVar[str]
     Arguments: ClassVar[type[ToolArguments]] = ToolArguments
     dangerous: ClassVar[bool] = False
-    """True if it changes the world. It then runs at most once a turn."""
+    """True if the tool changes the world. Only one such action is done in a turn."""
     ends_turn: ClassVar[bool] = False
-    """True if the model is not asked again after it."""
+    """True if the model is not asked again after the tool was used."""
     speaks: ClassVar[bool] = False
-    """True if the NPC has answered by using it."""
+    """True if using the tool counts as an answer of the NPC."""
     waits: ClassVar[bool] = False
-    """True if `run` returns a Deferred that the turn waits for, such as a search: a minute or two
-    at most."""
+    """True if `run` returns a Deferred, for example of a search, and the turn waits for it.
+
+    The turn waits two minutes at most.
+    """
     later: ClassVar[bool] = False
-    """True if `run` returns a Deferred that takes long. The NPC goes on; the result is an event."""
+    """True if `run` returns a Deferred that takes long.
+
+    The turn goes on. An event tells the NPC later that the action has ended.
+    """
 
     def refusal(self, use: Use, arguments: Any) -> str:
-        """Return why the NPC may not do this now, for the model; "" if it may."""
+        """Return why the NPC may not do this now, as a text for the model; "" if it may."""
         return ""
 
     @abstractmethod
     def run(self, use: Use, arguments: Any) -> "str | Deferred[str]":
-        """Do it, and return what the NPC perceives of it.
+        """Do the action, and return what the NPC perceives of it.
 
         Args:
             use: The NPC, the event and the turn.
             arguments: An instance of `Arguments`.
 
         Raises:
-            Refused: It was not done after all; the model reads the reason. Any other exception is
-                logged, and the model reads that it did not work.
+            Refused: The action was not done; the model reads the reason. Every other exception is
+                logged, and the model only reads that the action did not work.
         """
 
     def recorded(self, arguments: Any, *, npc: NPC, event: Event) -> ToolArguments:
-        """Return the arguments as the history of this conversation may keep them.
+        """Return the arguments as the history of this conversation may store them.
 
-        Override it if some of them belong to another conversation.
+        Override it if some arguments belong to another conversation, such as whispered words.
         """
         kept: ToolArguments = arguments
         return kept
@@ -136,10 +142,10 @@ NOTHING: Final = "Done."
 
 
 def result_text(told: object) -> str:
-    """Return a tool's result as the NPC reads it: lines without markup or invisible characters.
+    """Return a tool's result as the NPC reads it: without markup and invisible characters.
 
-    Anybody may write descriptions, so text that imitates chat is neutralised. Only the first 20,000
-    characters are read.
+    Lines are kept. Descriptions may be written by anybody, so text that looks like a message of a
+    chat is defused. Only the first 20,000 characters are used.
     """
     lines = [one_line(line) for line in LINE_BREAK.split(strip_markup(str(told)))]
     return neutralize_markup("\n".join([line for line in lines if line][:MAX_LINES])) or NOTHING
@@ -148,7 +154,7 @@ def result_text(told: object) -> str:
 MAX_CHARACTERS: Final = 8_000
 MAX_NESTING: Final = 12
 MOST_TOLD: Final = 3
-"""The most wrong arguments that are listed for one call."""
+"""The most wrong arguments that the model reads about for one call."""
 
 UNREADABLE: Final = "The arguments are not one JSON object."
 
@@ -158,14 +164,14 @@ _BRACKETS: Final = {"[": 1, "{": 1, "]": -1, "}": -1}
 
 
 class WrongArgumentsError(Refused):
-    """A call with arguments that the tool does not take. The model reads the text."""
+    """The error for a call with wrong arguments. The model reads the text."""
 
 
 def arguments_of(tool: Tool, text: str) -> ToolArguments:
-    """Parse the arguments in `text`.
+    """Parse the arguments of a call.
 
     Raises:
-        WrongArgumentsError: They are not what the tool takes.
+        WrongArgumentsError: The tool does not accept them.
     """
     given = _checked_object(text)
     try:
@@ -181,7 +187,7 @@ def arguments_of(tool: Tool, text: str) -> ToolArguments:
 
 
 def is_object(text: str) -> bool:
-    """True if `text` is a JSON object within the limits, so that later requests may hold it."""
+    """True if `text` is a JSON object within the limits, which requests can contain."""
     try:
         _checked_object(text)
     except WrongArgumentsError:
@@ -212,7 +218,7 @@ def _checked_object(text: str) -> str:
 
 
 def _nesting(text: str) -> int:
-    """Return how deeply brackets are nested. Brackets inside texts count too."""
+    """Return how deeply brackets are nested. Brackets inside strings count too."""
     deepest = depth = 0
     for character in text:
         depth += _BRACKETS.get(character, 0)
@@ -237,7 +243,7 @@ def _finite(digits: str) -> float:
 
 
 def _describe_error(tool: Tool, detail: ErrorDetails) -> str:
-    """Describe one wrong argument, for example `'to' is missing`."""
+    """Describe one wrong argument, such as `'to' is missing`."""
     path = one_line(".".join(map(str, detail["loc"])))[:_MAX_PATH]
     if detail["type"] == "missing":
         return f"'{path}' is missing"
@@ -255,19 +261,19 @@ _REFERENCE: Final = "#/$defs/"
 
 
 def schema_of(arguments: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON schema of `arguments`, with references resolved.
+    """Return the JSON schema of `arguments`, with all references replaced by what they name.
 
     Raises:
         FormatError: The references form a circle, or are nested too deeply.
     """
     whole = arguments.model_json_schema()
     made = _compact(whole, definitions=whole.get("$defs", {}), nesting=0)
-    made.pop("description", None)  # the tool has a description of its own
+    made.pop("description", None)  # the tool has its own description
     return {**made, "properties": made.get("properties", {})}
 
 
 def _compact(schema: Mapping[str, Any], *, definitions: Mapping[str, Any], nesting: int) -> Any:
-    """Return a schema with references replaced by what they refer to."""
+    """Return a schema in which each reference is replaced by what it names."""
     if nesting > MOST_NESTED:
         raise FormatError("arguments", "refer to themselves or are nested too deeply")
     referred = schema.get("$ref")
@@ -276,7 +282,8 @@ def _compact(schema: Mapping[str, Any], *, definitions: Mapping[str, Any], nesti
         schema = {**definitions[referred.removeprefix(_REFERENCE)], **rest}
     made: dict[str, Any] = {}
     for key, value in schema.items():
-        if key == "properties":  # its keys are argument names, which may be any word, also "title"
+        # these keys are names of arguments, and an argument may be called "title"
+        if key == "properties":
             made[key] = {
                 name: _compact(one, definitions=definitions, nesting=nesting + 1)
                 for name, one in value.items()

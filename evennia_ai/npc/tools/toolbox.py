@@ -1,7 +1,7 @@
-"""The toolbox: the tools of one NPC in one turn.
+"""The tools of one NPC in one turn, with checks of what a model calls.
 
-A turn puts `specs` into the request and calls `find` for every call of the model. It commits each
-as `recorded`, and then calls `run`. Nothing that a model writes makes these raise.
+A turn puts `specs` into its request. For each call of the model it uses `find`, commits the call as
+`recorded`, and then uses `run`. Nothing that a model writes makes these raise an error.
 """
 
 import re
@@ -31,13 +31,13 @@ from evennia_ai.npc.tools.tool import (
 )
 
 MOST_CALLS: Final = 8
-"""How many calls of a turn are run; further ones are refused."""
+"""The most calls of a turn that are run. Further calls are refused."""
 
 FAILED: Final = "That did not work."
 GIVEN_UP: Final = "That was given up."
 
 UNKNOWN: Final = "unknown"
-"""Replaces the name of a recorded call if no request could hold that name."""
+"""The recorded name of a call if no request may contain the name that the model wrote."""
 
 _MAX_UNKNOWN: Final = 40
 _SENDABLE_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -45,7 +45,7 @@ _SENDABLE_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registered:
-    """A tool and its description for requests."""
+    """A tool and its description in requests."""
 
     tool: Tool
     spec: ToolSpec
@@ -53,7 +53,7 @@ class Registered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A call that can be run. `recorded` is the call as its conversation may keep it."""
+    """A call that can be run. `recorded` is the call in the form that the conversation stores."""
 
     tool: Tool
     arguments: ToolArguments
@@ -62,7 +62,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wrong:
-    """A call that cannot be run. `text` tells the model why; `recorded` is as in `Found`."""
+    """A call that cannot be run. The model reads `text`, which says why."""
 
     text: str
     recorded: ToolCall
@@ -70,11 +70,11 @@ class Wrong:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """How a call ended. `text` is its result, `ok` is True if it was done.
+    """The result of a call. `ok` is True if the action was done.
 
-    `spoke`: the NPC has answered by it. `later`: a Deferred of the end if the call only began, in
-    which case `text` says so; it never fails. `waits`: the turn waits for `later` and ignores
-    `text`.
+    `text` is what the model reads. `spoke` is True if the NPC has answered by the action. If the
+    action only began, `later` is a Deferred of its result, which never fails. If `waits`, the turn
+    waits for `later` and ignores `text`.
     """
 
     text: str
@@ -86,7 +86,7 @@ class Ran:
 
 
 class Toolbox:
-    """The tools of an NPC in one turn, and what it did with them so far."""
+    """The tools of an NPC in one turn, which count what the NPC did with them."""
 
     def __init__(self, tools: Sequence[Registered], *, npc: NPC, event: Event) -> None:
         self._tools: Final = {one.tool.name: one for one in tools}
@@ -102,41 +102,41 @@ class Toolbox:
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """Return the tools for requests, sorted by name, so that they are equal in every turn."""
+        """Return the tools for requests, sorted by name, so that all turns send the same bytes."""
         return tuple(self._tools[name].spec for name in self.names)
 
     def find(self, call: ToolCall) -> Found | Wrong:
         """Return the called tool with its parsed arguments, or what is wrong with the call."""
         known = self._tools.get(call.name)
         if known is None:
-            return _wrong_call(call, self._no_such(call.name))
+            return _wrong_call(call, self._unknown_tool_text(call.name))
         try:
             arguments = arguments_of(known.tool, call.arguments)
             return self._found(call, known.tool, arguments)
         except WrongArgumentsError as error:
             return _wrong_call(call, str(error))
-        except Exception:  # validators and `recorded` are a game's own code
+        except Exception:  # the code of a game checks the arguments, too
             _log(known.tool, "its arguments could not be checked", Failure())
             return _wrong_call(call, FAILED)
 
     def run(self, found: Found, use: Use) -> Ran:
         """Run a call, if the game and the limits of the turn allow it."""
-        refused = self._too_much(found.tool)
+        refused = self._limit_refusal(found.tool)
         if refused:
             return Ran(text=refused, ok=False)
         with guesses_of_tool() as guesses:
-            ran = self._tried(found, use)
+            ran = self._run_safely(found, use)
         return _with_guesses(ran, guesses)
 
-    def _tried(self, found: Found, use: Use) -> Ran:
+    def _run_safely(self, found: Found, use: Use) -> Ran:
         tool = found.tool
         try:
             with acting_npc(use.npc, hops=use.hops), because_of(use.event):
-                return self._ran(found, use)
+                return self._run_allowed(found, use)
         except Refused as error:
             return Ran(text=result_text(error), ok=False)
-        except Exception:  # a game's locks, hooks and tools may raise anything
-            self._remember(tool)  # part of it may have been done
+        except Exception:  # locks, hooks and tools of a game may raise anything
+            self._remember(tool)  # part of the action may have been done
             _log(tool, "failed", Failure())
             return Ran(text=FAILED, ok=False)
 
@@ -147,7 +147,7 @@ class Toolbox:
             text = kept.model_dump_json(exclude_unset=True)
         return Found(tool=tool, arguments=arguments, recorded=replace(call, arguments=text))
 
-    def _ran(self, found: Found, use: Use) -> Ran:
+    def _run_allowed(self, found: Found, use: Use) -> Ran:
         tool = found.tool
         refused = tool.refusal(use, found.arguments)
         if refused:
@@ -156,17 +156,17 @@ class Toolbox:
         self._remember(tool)
         if isinstance(result, Deferred):
             later: Deferred[Ran] = result.addCallbacks(
-                lambda told: _done(tool, told), lambda failure: _failed(tool, failure)
+                lambda told: _success(tool, told), lambda failure: _late_failure(tool, failure)
             )
-            begun = _done(tool, f"You begin: {tool.name}. It takes a while.")
+            begun = _success(tool, f"You begin: {tool.name}. It takes a while.")
             return replace(begun, later=later, waits=tool.waits)
-        return _done(tool, result)
+        return _success(tool, result)
 
     def _remember(self, tool: Tool) -> None:
         self._dangerous = tool.name if tool.dangerous else self._dangerous
 
-    def _too_much(self, tool: Tool) -> str:
-        """Return why the limits of the turn forbid the call, "" if they do not."""
+    def _limit_refusal(self, tool: Tool) -> str:
+        """Return why the limits of the turn forbid the call, "" if they allow it."""
         self._calls += 1
         if self._calls > MOST_CALLS:
             return f"Not done: you did {MOST_CALLS} things already; wait until somebody speaks."
@@ -177,24 +177,24 @@ class Toolbox:
             )
         return ""
 
-    def _no_such(self, name: str) -> str:
+    def _unknown_tool_text(self, name: str) -> str:
         there_are = f"there are: {', '.join(self.names)}" if self._tools else "you have none"
         return f"There is no tool '{one_line(name)[:_MAX_UNKNOWN]}'; {there_are}."
 
 
 def _wrong_call(call: ToolCall, text: str) -> Wrong:
-    """Return the problem, with a call that later requests may show to any provider."""
+    """Return the problem, with a call in a form that any provider accepts in later requests."""
     arguments = call.arguments.strip() if is_object(call.arguments) else "{}"
     name = call.name if _SENDABLE_NAME.fullmatch(call.name) else UNKNOWN
     return Wrong(text=text, recorded=replace(call, name=name, arguments=arguments or "{}"))
 
 
-def _done(tool: Tool, told: object) -> Ran:
+def _success(tool: Tool, told: object) -> Ran:
     return Ran(text=result_text(told), ok=True, ends_turn=tool.ends_turn, spoke=tool.speaks)
 
 
 def _with_guesses(ran: Ran, guesses: Sequence[str]) -> Ran:
-    """Put the guesses before the result."""
+    """Add the guesses that the tool made about names, before the result."""
     if not guesses:
         return ran
     told = result_text("\n".join(guesses))
@@ -202,8 +202,8 @@ def _with_guesses(ran: Ran, guesses: Sequence[str]) -> Ran:
     return replace(ran, text=f"{told}\n{ran.text}", later=later)
 
 
-def _failed(tool: Tool, failure: Failure) -> Ran:
-    """Return the result of a long call that failed."""
+def _late_failure(tool: Tool, failure: Failure) -> Ran:
+    """Return the result of an action that began and then failed."""
     if failure.check(CancelledError):
         return Ran(text=GIVEN_UP, ok=False)
     if failure.check(Refused):

@@ -1,1 +1,1 @@
-"""The turn: from an event that is to be answered to what was said and done."""
+"""A turn of an NPC, from the event that it answers to what it says and does."""

@@ -1,11 +1,11 @@
-"""Acting: commits the calls of a reply, runs them, and commits their results.
+"""Commit the tool calls of a reply, run them, and commit their results.
 
-A call that is not in the records never runs. After a crash it is therefore known which acts may
-have changed the world. They get a result that says so, and never run again.
+A call never runs before it is committed. After a crash, the records therefore show which calls may
+have changed the world. These get a result that says so, and never run again.
 
-A tool that takes long becomes an errand. The turn goes on, and an event later tells the NPC only
-that the errand has ended. The NPC reads the outcome with the tool `errand_result`, so everything it
-learns of the world is a result of its own call.
+A tool that takes long becomes an errand, and the turn goes on. A later event tells the NPC only
+that the errand has ended. The NPC reads the result with the tool `errand_result`. So everything
+that it learns about the world is the result of a call.
 """
 
 from collections.abc import Sequence
@@ -36,19 +36,21 @@ from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.store.history.windows import windows
 
 ERRAND_SECONDS: Final = 600.0
-"""After this time an errand is given up."""
+"""An errand that takes longer is given up."""
 
 NOT_BEGUN: Final = "That did not work."
 
 
 async def sent_off(use: Use, later: "Deferred[Ran]", call: ToolCall, *, writer: Writer) -> str:
-    """Record an errand and watch for its end. Return what the model reads about it now."""
+    """Record an errand and schedule what follows its end. Return what the model reads now."""
     try:
         errand = await writer.write(
             partial(errands.begin_errand, use.conversation, call, turn=use.turn)
         )
     except StoreError as error:
-        logger.log_err(f"evennia_ai: NPC {use.mind.ref}: an errand is given up: {error}")
+        logger.log_err(
+            f"evennia_ai: NPC {use.mind.ref}: an errand cannot be recorded and is given up: {error}"
+        )
         later.cancel()
         return NOT_BEGUN
     clock: Any = writer.clock
@@ -58,18 +60,19 @@ async def sent_off(use: Use, later: "Deferred[Ran]", call: ToolCall, *, writer: 
 
 
 def close_lost(*, begun_before: float) -> int:
-    """End the errands of a process that died, and note each in its conversation.
+    """End the errands of a process that died, and record that in their conversations.
 
     Returns:
-        How many there were.
+        The number of these errands.
 
     Raises:
-        StoreError: Some may still be open. None has ended without its note.
+        StoreError: Some errands may still be open. None has ended without its record.
     """
     lost = errands.open_errands(begun_before=begun_before)
     for one in lost:
         where = one.conversation
-        # Read before the transaction: on SQLite a transaction that reads first may fail to write.
+        # Read before the transaction, because SQLite may refuse to write in one that began by
+        # reading.
         windows(where.id)
         with one_transaction(f"closing errand {one.number} of NPC {one.npc_ref}"):
             if errands.end_errand(one, LOST, state="lost"):
@@ -80,7 +83,7 @@ def close_lost(*, begun_before: float) -> int:
 
 
 def _finish_errand(use: Use, errand: Errand, ran: Ran, writer: Writer) -> None:
-    """Commit the outcome of an errand, then tell the NPC, unless the errand was erased or lost."""
+    """Commit the result of an errand. Then tell the NPC, unless the errand was erased or lost."""
     doing = f"NPC {use.mind.ref}: errand {errand.number} is not closed"
     state: Literal["done", "failed"] = "done" if ran.ok else "failed"
     end = partial(errands.end_errand, errand, ran.text, state=state)
@@ -93,9 +96,10 @@ def _finish_errand(use: Use, errand: Errand, ran: Ran, writer: Writer) -> None:
 
 
 def _errand_event(errand: Errand, event: Event) -> Event:
-    """Return the event that an errand has ended, in the conversation where it began.
+    """Return the event that an errand has ended, in the conversation in which it began.
 
-    An errand that began because of another errand adds one hop, since no person was involved.
+    If another errand's end made the NPC begin this one, it counts one more hop, because no person
+    spoke in between.
     """
     number = errand.number
     return replace(
@@ -128,19 +132,19 @@ def _errand_base_event(errand: Errand) -> Event:
 GONE: Final = "Not done: you are no more."
 PLAYED: Final = "Not done: a player acts for you now."
 MOST_CALLS: Final = 16
-"""The most calls of one reply; further ones are ignored."""
+"""The most calls of one reply that are used. Further ones are ignored."""
 
 WAIT_SECONDS: Final = 120.0
-"""How long a turn waits for the result of a tool that `waits`."""
+"""How long a turn waits for the result of a tool with `waits`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acted:
     """The results of the calls of a reply.
 
-    `messages` are the calls and results for the next prompt. `names` are the called tools. `spoke`:
-    some act was an answer that people heard or saw. `is_end`: some act ends the turn, so the model
-    is not asked again.
+    `messages` are the calls and results for the next prompt. `names` are the called tools. `spoke`
+    is True if people heard or saw an answer. `is_end` is True if a call ends the turn, so that the
+    model is not asked again.
     """
 
     messages: tuple[Message, ...]
@@ -150,12 +154,12 @@ class Acted:
 
     @property
     def outcome(self) -> str:
-        """Return the outcome of the round that asked for them, in words."""
+        """Return the outcome of the round in words, such as "used look, say"."""
         return f"used {', '.join(self.names)}"
 
 
 class Acts:
-    """The calls that one reply asks for. `use` belongs to the round `stored`."""
+    """Runs the calls that one reply asks for. `use` belongs to the round `stored`."""
 
     def __init__(
         self, use: Use, toolbox: Toolbox, commits: Commits, *, stored: StoredTurn, writer: Writer
@@ -168,12 +172,12 @@ class Acts:
         self._waited_for: Deferred[Ran] | None = None
 
     def cancel(self) -> None:
-        """Stop waiting for a tool. Its act counts as given up."""
+        """Stop waiting for a tool, whose action counts as given up."""
         if self._waited_for is not None:
             self._waited_for.cancel()
 
     async def called(self, calls: Sequence[ToolCall], *, text: str) -> "Called":
-        """Commit the calls of the reply, with the text that it says next to them."""
+        """Commit the calls of a reply, together with the text of the reply."""
         numbered = _number_calls(calls[:MOST_CALLS], where=self._stored.conversation)
         found = tuple(self._toolbox.find(call) for call in numbered)
         recorded = _call_record(text, [one.recorded for one in found])
@@ -181,11 +185,11 @@ class Acts:
         return Called(record=record, found=found)
 
     async def done(self, called: "Called") -> Acted:
-        """Run the calls in order. Commit each result before the next call."""
+        """Run the calls in order. Commit each result before the next call runs."""
         ran: list[Ran] = []
         results: list[Record] = []
         for one in called.found:
-            ran.append(await self._ran(one))
+            ran.append(await self._run_call(one))
             result = tool_result_record(ran[-1].text, call_id=one.recorded.id)
             results.append(await self._commits.add(self._stored, result))
         return Acted(
@@ -195,24 +199,25 @@ class Acts:
             is_end=any(one.ok and one.ends_turn for one in ran),
         )
 
-    async def _ran(self, one: Found | Wrong) -> Ran:
+    async def _run_call(self, one: Found | Wrong) -> Ran:
         use = self._use
         if isinstance(one, Wrong):
             return Ran(text=one.text, ok=False)
         if use.npc.pk is None:
             return Ran(text=GONE, ok=False)
-        if use.npc.has_account:  # the NPC would act with the rights of the player who controls it
+        # the tool would have the permissions of the player who controls the NPC
+        if use.npc.has_account:
             return Ran(text=PLAYED, ok=False)
         ran = self._toolbox.run(one, use)
         if ran.later is None:
             return ran
         if ran.waits:
-            return await self._waited(ran.later)
+            return await self._wait_for_result(ran.later)
         told = await sent_off(use, ran.later, one.recorded, writer=self._writer)
         return replace(ran, text=told)
 
-    async def _waited(self, later: "Deferred[Ran]") -> Ran:
-        """Return the result of a tool that the turn waits for."""
+    async def _wait_for_result(self, later: "Deferred[Ran]") -> Ran:
+        """Return the result of a tool for which the turn waits."""
         clock: Any = self._writer.clock
         self._waited_for = later
         try:
@@ -225,17 +230,17 @@ class Acts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Called:
-    """Calls that are committed and not run yet."""
+    """Calls that are committed and have not run yet."""
 
     record: Record
     found: tuple[Found | Wrong, ...]
 
 
 def _number_calls(calls: Sequence[ToolCall], *, where: ConversationRef) -> list[ToolCall]:
-    """Give the calls ids that are unique in the conversation, because a model may repeat its ids.
+    """Return the calls with ids that are unique in the conversation, because models repeat ids.
 
-    An id encodes the place of the call's record, which is unique, also in imported conversations.
-    It has nine letters and digits, which every provider accepts.
+    An id encodes the place of the call's record, which is unique even in imported conversations. It
+    has nine letters and digits, a form that every provider accepts.
     """
     end = windows(where.id).end
     place = f"{_in_base_36(end.segment, digits=2)}{_in_base_36(end.seq + 1, digits=5)}"
@@ -260,7 +265,7 @@ def _call_record(text: str, calls: Sequence[ToolCall]) -> NewRecord:
 
 
 def _tool_message(record: Record) -> Message:
-    """Return the record as a message of the next prompt, after the event."""
+    """Return a record as a message of the next prompt, which follows the event."""
     message = message_of(record)
-    assert message is not None  # it was committed just now
+    assert message is not None  # a record of this kind always has a message
     return replace(message, block="tool", origin="tool")

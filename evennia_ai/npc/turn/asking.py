@@ -1,6 +1,6 @@
-"""Asking: asks the models of one turn. Each is a fallback for the one before it.
+"""Ask the models of one turn. Each model is a fallback for the one before it.
 
-Parts of a reply that arrive early are said as soon as they may be.
+The start of a reply is said while the rest still arrives, if the profile allows that.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,8 +22,9 @@ from evennia_ai.services.llm.speech import is_silence, whole_sentences
 
 
 class Asking:
-    """Asks the models of one turn in the order of `accesses`. `key` identifies the call for limits
-    and logs.
+    """Asks the models of one turn in the order of `accesses`.
+
+    `key` returns the key of a call for limits and logs.
     """
 
     def __init__(
@@ -38,12 +39,12 @@ class Asking:
         self._calls: Final = calls
         self._commits: Final = commits
         self._key: Final = key
-        self._tried: set[str] = set()  # names of the profiles asked so far
+        self._tried: set[str] = set()  # the names of all profiles that were asked
         self._asked: Deferred[ChatReply] | None = None
         self._start: Start | None = None
 
     def cancel(self) -> None:
-        """Stop waiting, and say nothing more of the reply."""
+        """Stop waiting for the reply, and say no more of it."""
         if self._start is not None:
             self._start.stop()
         if self._asked is not None:
@@ -57,17 +58,17 @@ class Asking:
         is_wanted: Callable[[], bool],
         is_enough: Callable[[ChatReply], bool],
     ) -> ChatReply:
-        """Return the reply to a round, with its text as it is said.
+        """Return the reply to a round. Its text is what the NPC says.
 
-        A reply that was cut by its length ends with a whole sentence.
+        If the provider cut the reply for its length, the text ends after a whole sentence.
 
         Args:
             is_wanted: Returns True while the start of the reply may still be said.
-            is_enough: Returns True if a reply without words is of use.
+            is_enough: Returns True if a reply without words is useful.
 
         Raises:
             ModelError: The call failed.
-            ModelRubbish: The reply is of no use.
+            ModelRubbish: The reply is useless.
         """
         self._tried.add(this.access.profile.name)
         early = this.access.profile.speaks_early
@@ -91,16 +92,17 @@ class Asking:
         if is_silence(text):
             return replace(reply, text="")
         if not text and not is_enough(reply):
-            problem = "it says nothing and calls more tools than one answer may"
+            problem = "it contains no words, and no more tools may be called in this turn"
             if not reply.tool_calls:
-                problem = "nothing of it can be said aloud"
+                problem = "it contains nothing that can be said aloud"
             raise ModelRubbish(reply.model, problem)
         return replace(reply, text=text)
 
     def other(self, failed: Round, error: Exception) -> Access | None:
-        """Return the model to ask instead. None if there is none, or the reply's start was said.
+        """Return the next model to ask after a failure, None if there is none.
 
-        If the prompt was too long, it is a model that takes a longer one.
+        There is none either if the start of the reply was said. If the prompt was too long for the
+        first model, the next one accepts a longer prompt.
         """
         fault = error.fault if isinstance(error, ModelError) else None
         if fault is None or not fault.is_asked_elsewhere or self.has_said_the_start:
@@ -114,7 +116,7 @@ class Asking:
         return None
 
     def has_broken_off(self, error: Exception) -> bool:
-        """True if a reply that broke off had begun: then its client did not ask again."""
+        """True if a reply broke off after it had begun. The client does not retry such a call."""
         begun = self._start is not None and self._start.has_heard
         return begun and isinstance(error, ModelUnavailable)
 
@@ -124,6 +126,6 @@ class Asking:
         return self._start is not None and bool(self._start.said)
 
     def say_rest(self, reply: ChatReply) -> None:
-        """Say the part of the reply that was not said while it arrived."""
+        """Say the part of the reply that was not said while the reply arrived."""
         if self._start is not None:
             self._start.say_rest(reply.text, by_rote=reply.offline)

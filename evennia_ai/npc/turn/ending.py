@@ -1,8 +1,8 @@
-"""Ending: what a turn commits while it runs, and how it ends, with a reply or without one.
+"""Commit the steps of a turn, and end it with or without a reply.
 
-The end is committed before it is said, so nobody hears what is not in the history. Without a reply
-the NPC says its fallback line, unless nobody waits for it or the start of a reply was already
-heard.
+The end is committed before it is said, so nobody hears what is not in the history. Without a reply,
+the NPC says its fallback line, unless nobody waits for the answer or the start of a reply was
+already heard.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -33,7 +33,10 @@ T = TypeVar("T")
 
 
 class Commits:
-    """Commits the steps of one turn. `call` is the newest call of a model that is not committed."""
+    """Commits the steps of one turn.
+
+    `call` is the newest model call. Its row is committed with the end of its round.
+    """
 
     def __init__(self, npc_ref: str, writer: Writer) -> None:
         self.call: CountedCall | None = None
@@ -41,49 +44,50 @@ class Commits:
         self._writer: Final = writer
 
     async def again(self, begin: Callable[[], Awaitable[T]]) -> T:
-        """Begin a round. Repeat it once if another process wrote to the history meanwhile."""
+        """Start a round. If another process wrote to the history meanwhile, try once more."""
         try:
             return await begin()
         except HistoryConflictError as error:
             logger.log_err(
-                f"evennia_ai: NPC {self._npc_ref}: writing again, after another process: {error}"
+                f"evennia_ai: NPC {self._npc_ref}: another process wrote meanwhile,"
+                f" writing again: {error}"
             )
             return await begin()
 
     async def written(self, write: Callable[[], T]) -> T:
-        """Write. Repeat it once if another process wrote to the history meanwhile."""
+        """Call `write` in the writer's thread; once more if another process wrote meanwhile."""
         return await self.again(partial(self._writer.write, write))
 
     async def add(self, stored: StoredTurn, new: NewRecord) -> Record:
-        """Commit a record of a turn that goes on. Return the record."""
+        """Commit a record of a turn that goes on, and return it."""
         (record,) = await self.written(partial(turns.add_records, stored, [new]))
         return record
 
     def spoke(self, stored: StoredTurn, text: str) -> "Deferred[None]":
-        """Commit that the start of a reply is being said."""
+        """Commit the start of a reply before it is said."""
         return self._writer.write(partial(turns.commit_spoken, stored, text))
 
     async def finish(
         self, stored: StoredTurn, new: Sequence[NewRecord] = (), *, outcome: str
     ) -> None:
-        """Commit the end of a round, with these records."""
+        """Commit the end of a round, together with these records."""
         await self.written(partial(turns.finish_turn, stored, new, outcome=outcome, call=self._row))
         self.call = None
 
     async def fail(self, stored: StoredTurn, why: str, *, new: Sequence[NewRecord] = ()) -> None:
-        """Commit that a round failed, with what the NPC said instead of a reply."""
+        """Commit that a round failed, together with what the NPC says instead of a reply."""
         await self.written(partial(turns.fail_turn, stored, why, new=new, call=self._row))
         self.call = None
 
     async def interrupt(self, stored: StoredTurn, why: str) -> None:
-        """Commit that the server stops before the turn has ended."""
+        """Commit that a turn did not end, because the server stops."""
         await self.written(partial(turns.interrupt_turn, stored, why, call=self._row))
         self.call = None
 
     def close(self, stored: StoredTurn, why: str) -> "Deferred[None]":
-        """Commit that a turn broke off, and retry until it succeeds.
+        """Commit that a turn broke off, and retry until that succeeds.
 
-        Until then its history has calls without results, so no other prompt may be made from it.
+        Until then the history has calls without results, so no other prompt may be made from it.
         """
         doing = f"NPC {self._npc_ref}: turn {stored.number} is not closed"
         return self._writer.until_written(partial(_close_turn, stored, why, self._row), doing)
@@ -94,7 +98,7 @@ class Commits:
 
 
 class Ending:
-    """The ways in which the turn of `mind` that answers `heard` can end."""
+    """The ways in which the turn of `mind` that answers `heard` may end."""
 
     def __init__(self, mind: Mind, heard: CommittedEvent, commits: Commits, writer: Writer) -> None:
         self._mind: Final = mind
@@ -103,7 +107,7 @@ class Ending:
         self._writer: Final = writer
 
     async def answered(self, stored: StoredTurn, reply: ChatReply, *, has_spoken: bool) -> None:
-        """Commit the reply. With `has_spoken`, a tool has already said something."""
+        """Commit the reply. With `has_spoken`, the NPC has already said something with a tool."""
         recorded = fallback_record if reply.is_fallback else reply_record
         said = [recorded(reply.text)] if reply.text else []
         outcome = "answered" if said or has_spoken else "chose to say nothing"
@@ -116,7 +120,7 @@ class Ending:
 
         Args:
             stale: Why nobody waits for the reply, "" if somebody does.
-            voice: None if the start of a reply was already said. It stays, and nothing is added.
+            voice: None if the start of a reply was already said. Then nothing else is said.
         """
         why = on_one_line(error)
         if isinstance(error, CancelledError) and not stale:
@@ -133,12 +137,16 @@ class Ending:
         return "failed"
 
     async def dropped(self, stored: StoredTurn, why: str) -> TurnOutcome:
-        """Commit that nobody waits for the turn any more, or that the NPC may not speak."""
+        """Commit that nobody waits for the answer, or that the NPC may not speak."""
         await self._commits.fail(stored, f"dropped: {why}")
         return "dropped"
 
     async def without_prompt(self, voice: Voice) -> str:
-        """Say the fallback line of a turn without a prompt. Return why it was not said, or ""."""
+        """Commit and say the fallback line of a turn without a prompt.
+
+        Returns:
+            Why it was not said, "" if it was.
+        """
         line = self._mind.fallback_line
         append = partial(
             conversations.append_records, self._heard.conversation, [fallback_record(line)]
@@ -146,18 +154,18 @@ class Ending:
         try:
             await self._writer.write(append)
         except StoreError as error:
-            return f"the fallback line was not written, nothing is said: {error}"
+            return f"the fallback line cannot be recorded, so nothing is said: {error}"
         voice.say(line, by_rote=True)
         return ""
 
 
 def is_no_fault(error: Exception) -> bool:
-    """True if the server or a person stopped the model, so nobody needs a log line."""
+    """True if the server or a person stopped the call, which needs no line in the log."""
     return isinstance(error, CancelledError | ModelStopped)
 
 
 def _close_turn(stored: StoredTurn, why: str, call: NewCall | None) -> None:
-    """Commit the end. If the turn has ended already, commit only the call."""
+    """Commit that the turn failed. If it has already ended, commit only the row of the call."""
     try:
         turns.fail_turn(stored, why, call=call)
     except TurnClosedError:

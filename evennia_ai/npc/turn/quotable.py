@@ -1,7 +1,7 @@
-"""Quotable: texts that the offline responder may quote, added to its request.
+"""Add texts to a request that the offline responder may quote.
 
-It answers from its request only, so a replay gives the same answer. Requests to real models do not
-contain these texts.
+The responder uses nothing but its request, so a replay gives the same answer. Requests to real
+models do not contain these texts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,10 +38,10 @@ def with_quotable(
     npc: NPC,
     event: Event,
 ) -> ChatRequest:
-    """Return the request with texts to quote, the place and who is present.
+    """Return the request with texts to quote, the name of the place, and who is present.
 
     Args:
-        made: The composition of `executed`.
+        made: The result of composing `executed`.
         card: The card that the NPC plays.
     """
     inputs = executed.inputs
@@ -59,7 +59,8 @@ def _lore(made: Composition, books: Sequence[Lorebook]) -> Iterator[Passage]:
     """Yield the lore entries that are in the prompt."""
     kept = {piece.claim.origin for piece in made.prompt.fragments}
     active = [entry for entry in made.lore.entries if entry.origin in kept]
-    uids = {entry.uid for entry in active}  # few, while the books may have ten thousand entries
+    # only the active ones, because the books may have ten thousand entries
+    uids = {entry.uid for entry in active}
     keys = {
         f"{book.label}#{one.uid}": one.keys
         for book in books
@@ -77,19 +78,19 @@ def _lore(made: Composition, books: Sequence[Lorebook]) -> Iterator[Passage]:
 
 
 def _of_card(made: Composition) -> Iterator[Passage]:
-    """Yield the card's texts that are in the prompt."""
+    """Yield the texts of the card that are in the prompt."""
     for piece in made.prompt.fragments:
         if kind := _KINDS.get(piece.claim.origin):
             yield Passage(label=piece.claim.origin, text=piece.message.content, kind=kind)
 
 
 def _greetings(executed: ExecutionRequest, stored: StoredCard | None) -> Iterator[Passage]:
-    """Yield the card's greetings, even if the NPC does not use them."""
+    """Yield all greetings of the card, even if the NPC does not open with one."""
     if stored is None:
         return
     try:
         card = parsed_card(stored)
-    except FormatError:  # the view reports it to the builder
+    except FormatError:  # the view already reports this to the builder
         return
     dice = Dice(turn=executed.npc_ref, conversation=executed.npc_ref)
     values, meter = executed.inputs.values, Meter()

@@ -1,9 +1,9 @@
 """Rehearsals: turns in a branch, which nobody in the game hears and which change nothing there.
 
-A rehearsal is a normal turn in a conversation of its own: gathered, composed, committed, asked and
-ended by the same steps. The differences: its voice says nothing aloud, its tools do nothing,
-nothing is summarised or learnt afterwards, and the call counts against the limits of the builder.
-The world is as it is now, except that memories from after the start of the branch are left out.
+A rehearsal has the same steps as any turn, in a conversation of its own. There are four
+differences: its voice says nothing aloud, its tools do nothing, nothing is summarised or learnt
+afterwards, and its calls count against the limits of the builder. The prompt shows the world as it
+is now. Only memories that are newer than the start of the branch are left out.
 """
 
 from dataclasses import dataclass, replace
@@ -37,36 +37,37 @@ from evennia_ai.store.history.windows import windows
 
 NOT_DONE: Final = "This is a rehearsal: nothing was done. Go on as if it had been."
 ROLE: Final = "branch"
-"""The role of its calls in limits and logs."""
+"""The role of a rehearsal's calls in limits and logs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsed:
-    """The result of a line in a branch."""
+    """The result of a builder's line in a branch."""
 
     records: tuple[Record, ...]
-    """The line, the answer and how the turns ended."""
+    """The line, the answer, and how the turns ended."""
     problems: tuple[str, ...]
-    """Why there was no answer, or why it took several attempts."""
+    """Why there is no answer, or why it needed several attempts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """The character as whom a builder speaks in a branch."""
+    """The person as whom a builder speaks in a branch."""
 
     ref: str
     known_ref: str
-    """The person or guise as the NPC knows them."""
+    """The reference by which the NPC knows the person, who may be disguised."""
     name: str
     rank: str
     kind: str
-    """How they speak: one of `SPOKEN`."""
+    """The way in which the person speaks: one of `SPOKEN`."""
 
 
 def part_in(npc: NPC, branch: Branch, *, typist: Any) -> Part:
-    """Return as whom `typist` speaks in the branch.
+    """Return the person as whom `typist` speaks in the branch.
 
-    That is the person whom the branch's turn answered, or the private partner, else the typist.
+    That is the person whom the branch's first turn answered. If there is none, it is the partner of
+    a private conversation, and otherwise the typist.
     """
     said, private = branch.event, branch.conversation.kind == "private"
     if said is not None and said.kind is RecordKind.USER and not said.meta.get("hops"):
@@ -91,7 +92,7 @@ def rehearse(npc: NPC, branch: Branch, text: str, *, typist: Any) -> "Deferred[R
     """Say `text` in the branch. The Deferred fires with the result when the turn has ended.
 
     Raises:
-        BranchError: The NPC is stopped, a limit is reached, or too much waits.
+        BranchError: The NPC is stopped, a limit is reached, or too many lines wait in the branch.
     """
     live, by_ref = runtime(), str(typist.id)
     _check_allowed(npc, live, by_ref)
@@ -113,7 +114,7 @@ def rehearse(npc: NPC, branch: Branch, text: str, *, typist: Any) -> "Deferred[R
     def ended(outcome: Rehearsed | Failure) -> Failure | None:
         done.callback(outcome)
         expected = isinstance(outcome, Rehearsed) or outcome.check(EvenniaAIError)
-        return None if expected else outcome  # the scheduler logs unexpected errors
+        return None if expected else outcome  # the scheduler logs only errors that nobody expects
 
     def run() -> "Deferred[Any]":
         return Deferred.fromCoroutine(play()).addBoth(ended)
@@ -121,15 +122,17 @@ def rehearse(npc: NPC, branch: Branch, text: str, *, typist: Any) -> "Deferred[R
     key = branch.conversation.npc_ref
     place = live.place_of(npc.ai.settings)
     if not live.scheduler.offer(key, run, place=place, owner=by_ref, cooldown_seconds=0.0):
-        raise BranchError("too much waits in this branch already; nothing was said")
+        raise BranchError(
+            "too many lines wait in this branch already; nothing was said. Try again later"
+        )
     return done
 
 
 def _check_allowed(npc: NPC, live: Runtime, by_ref: str) -> None:
-    """Check that a model may be asked now. The offline responder is always allowed.
+    """Check that a model may be asked now. The offline responder may always be asked.
 
     Raises:
-        BranchError: Calls are stopped, or a limit is reached.
+        BranchError: The NPC is stopped, or a limit is reached.
     """
     settings = npc.ai.settings
     if why := why_halted(npc.ai.ref):
@@ -147,7 +150,7 @@ async def _play_turn(
     """Commit the line, run the turn that answers it, and read the result."""
     where = branch.conversation
     if windows(where.id).remembered_from > branch.begins.segment:
-        raise BranchError("the branch was deleted meanwhile; nothing was said")
+        raise BranchError("the branch was deleted meanwhile, so nothing was said")
     new = event_record(event, minute=minute_of(live.conf.time_suffix))
     (said,) = await live.writer.write(partial(conversations.append_each, [(where, new)]))
     before, record = said
@@ -172,8 +175,8 @@ class Rehearsal(Turn):
         self._branch: Final = branch
         self._by_ref: Final = by_ref
 
-    async def _composed(self, *, limit_tokens: int | None = None) -> Composed:
-        """Return the prompt as it would be now, without memories from after the branch's start."""
+    async def _compose_prompt(self, *, limit_tokens: int | None = None) -> Composed:
+        """Return the prompt of this moment, without memories newer than the branch's start."""
         heard, live, npc = self.heard, self._live, self._npc
         meant = live.meanings and await live.meanings.near(
             heard.event.text, candidates(npc, heard.event)
@@ -194,29 +197,29 @@ class Rehearsal(Turn):
         known_then = replace(made, request=request)
         return composed(known_then if limit_tokens is None else known_then.within(limit_tokens))
 
-    def _tools(self) -> Toolbox:
+    def _make_toolbox(self) -> Toolbox:
         npc, event = self._npc, self.heard.event
-        return toolbox_of(npc, self.settings.tools, event=event, kind=_NothingDone)
+        return toolbox_of(npc, self.settings.tools, event=event, kind=_InertToolbox)
 
     def _voice_of(self, *names: str) -> Voice:
-        return _ShutMouth(self._npc, self.heard.event, own_names=(*names, *self._mind.own_names))
+        return _SilentVoice(self._npc, self.heard.event, own_names=(*names, *self._mind.own_names))
 
     def _call_key(self, this: Round) -> CallKey:
-        """Return the key of a call: the NPC's limits and stops, and the builder's own limits."""
+        """Return the key of a call, which counts for the NPC and for the builder."""
         key = super()._call_key(this)
         return replace(key, npc_ref=self._mind.ref, player_ref=self._by_ref, role=ROLE, turn=None)
 
-    def _has_answered(self) -> None:
+    def _note_answered(self) -> None:
         self._outcome = "answered"
 
-    def _rest(self, last: Round) -> None:
-        """Do nothing: no memory is kept, and nothing is summarised."""
+    def _schedule_upkeep(self, last: Round) -> None:
+        """Do nothing: a rehearsal is not summarised, and the NPC learns nothing from it."""
 
-    def _again(self, error: Exception) -> None:
-        self._log(f"the prompt cannot be composed or committed, no model is asked: {error}")
+    def _schedule_again(self, error: Exception) -> None:
+        self._log(f"the prompt cannot be composed or committed, so no model is asked: {error}")
 
     def _is_stale(self) -> str:
-        """Return why the turn is given up. Listeners may be absent and the NPC switched off."""
+        """Return why the turn is given up. The speaker may be absent and the NPC switched off."""
         return self._cancelled or ("the NPC is gone" if self._npc.pk is None else "")
 
     def _log(self, problem: str) -> None:
@@ -224,16 +227,16 @@ class Rehearsal(Turn):
         super()._log(problem)
 
 
-class _NothingDone(Toolbox):
-    """Tools that are offered and called as usual, and do nothing."""
+class _InertToolbox(Toolbox):
+    """A toolbox whose tools do nothing, although they are offered and called as usual."""
 
     def run(self, found: Found, use: Use) -> Ran:
         tool = found.tool
         return Ran(text=NOT_DONE, ok=True, ends_turn=tool.ends_turn, spoke=tool.speaks)
 
 
-class _ShutMouth(Voice):
-    """A voice that nobody hears: what it says is in the records."""
+class _SilentVoice(Voice):
+    """A voice that nobody hears. What it would say is only recorded."""
 
     def say(self, text: str, *, after: int = 0, by_rote: bool = False) -> None:
         """Say nothing."""

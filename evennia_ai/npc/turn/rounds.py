@@ -1,10 +1,12 @@
-"""Rounds: the prompts of one turn. Each is committed before its model is asked.
+"""The rounds of a turn: each is a prompt that is committed before a model is asked.
 
-If the first prompt is nearly full, the older part of the history is summarised and the prompt
-composed again. A further round follows when the model used tools, refused a prompt as too long, or
-another model is asked instead. All rounds use the same inputs, so each prompt is the one before it
-followed by the messages of tools. Each round is stored as a turn of its own, with its own manifest.
-The end of a round is committed together with the costs of its model call.
+If the first prompt is nearly full, the older part of the history is summarised, and the prompt is
+composed again. Another round follows if the model used tools, if it refused the prompt as too long,
+or if another model is asked. All rounds use the same inputs. So the prompt after tools is the one
+before it, followed by the messages of the tools.
+
+Each round is stored as a turn of its own, with its own manifest. Its end is committed together with
+the row of its model call.
 """
 
 from collections.abc import Collection, Sequence
@@ -56,15 +58,15 @@ from evennia_ai.store.history.windows import Window, windows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Composed:
-    """A prompt with what it was made from."""
+    """A prompt together with its sources."""
 
     gathered: Gathered
-    """What was gathered from world and store. It applies until the turn has ended."""
+    """What was gathered from the world and the store. All rounds of the turn use it."""
 
     composition: Composition
 
     def after(self, messages: Sequence[Message]) -> "Composed":
-        """Compose the next prompt, after calls of tools and their results.
+        """Compose the next prompt, with calls of tools and their results at its end.
 
         Raises:
             BudgetError: They do not fit.
@@ -72,7 +74,7 @@ class Composed:
         return composed(self.gathered.after(messages))
 
     def within(self, limit_tokens: int) -> "Composed":
-        """Compose the same inputs within so many tokens.
+        """Compose the prompt again within this number of tokens.
 
         Raises:
             BudgetError: The required texts do not fit.
@@ -81,7 +83,7 @@ class Composed:
 
 
 def composed(gathered: Gathered) -> Composed:
-    """Compose what was gathered.
+    """Compose a prompt from what was gathered.
 
     Raises:
         BudgetError: The required texts do not fit.
@@ -100,21 +102,21 @@ async def with_room(
     waited_for: Collection[str] = (),
     limit_tokens: int | None = None,
 ) -> Composed | None:
-    """Compose the prompt that answers `heard`, after a compaction if it is nearly full.
+    """Compose the prompt that answers `heard`. If it is nearly full, compact the history first.
 
     Args:
-        waited_for: Names of books for which the turn waited.
-        limit_tokens: The size of the prompt; None: what the NPC's model takes.
+        waited_for: The names of the books for which the turn waited.
+        limit_tokens: The limit of the prompt; None: the limit of the NPC's model.
 
     Returns:
-        None if the server stops.
+        The prompt, or None if the server stops.
 
     Raises:
         BudgetError: The required texts do not fit.
         ThrashError: A compaction did not make enough room.
-        StoreError: Something cannot be read.
+        StoreError: The store cannot be read.
     """
-    near = await _near(meanings, mind.npc, heard) if meanings is not None else ()
+    near = await _nearness_in_meaning(meanings, mind.npc, heard) if meanings is not None else ()
 
     def gather() -> Gathered:
         made = gather_turn(
@@ -126,23 +128,25 @@ async def with_room(
     fullness = fullness_of(first.composition.prompt, cut=first.gathered.request.inputs.cut)
     if not compactor.is_due(fullness, "turn"):
         return first
-    wanted = _wanted(mind, heard, fullness, npc_name=first.gathered.view.char_name)
+    wanted = _compaction_request(mind, heard, fullness, npc_name=first.gathered.view.char_name)
     outcome = await compactor.compact(wanted)
     if outcome.stopped:
         return None
     again = composed(gather())
-    if outcome.record is not None:  # check the new prompt for room, like any other
+    if outcome.record is not None:  # check that the compaction made enough room
         await compactor.look_again(again.composition.prompt, wanted)
     return again
 
 
-async def _near(meanings: Meanings, npc: NPC, heard: CommittedEvent) -> Near:
-    """Return how close the NPC's memories are in meaning to the event."""
+async def _nearness_in_meaning(meanings: Meanings, npc: NPC, heard: CommittedEvent) -> Near:
+    """Return how close the NPC's memories are to the event in meaning."""
     return await meanings.near(heard.event.text, candidates(npc, heard.event))
 
 
-def _wanted(mind: Mind, heard: CommittedEvent, fullness: Fullness, *, npc_name: str) -> Wanted:
-    """Return the request for a compaction that the turn has to wait for."""
+def _compaction_request(
+    mind: Mind, heard: CommittedEvent, fullness: Fullness, *, npc_name: str
+) -> Wanted:
+    """Return the request for a compaction for which the turn has to wait."""
     return Wanted(
         conversation=heard.conversation,
         npc_name=npc_name,
@@ -155,7 +159,7 @@ def _wanted(mind: Mind, heard: CommittedEvent, fullness: Fullness, *, npc_name: 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """A committed prompt and the request to its model (`asked`)."""
+    """A committed prompt, and the request that a model gets for it (`asked`)."""
 
     composed: Composed
     access: Access
@@ -167,7 +171,7 @@ class Round:
         return self.composed.composition.prompt
 
     def read(self, reply: ChatReply, *, late_end: LateEnd) -> ChatReply:
-        """Return the reply with the tool calls in its text parsed, in the format of its model.
+        """Return the reply with the tool calls in its text parsed, in the format of the model.
 
         Raises:
             ModelRubbish: The reply is incomplete.
@@ -181,14 +185,14 @@ class Round:
         if dropped:
             named = ", ".join(map(repr, dropped))
             logger.log_warn(
-                f"evennia_ai: {self.access.name} wrote calls of tools that it was not offered, or"
-                f" that cannot be read; they are neither said nor run: {named}"
+                f"evennia_ai: {self.access.name} called tools that it was not offered, or whose"
+                f" arguments cannot be parsed; these calls are neither said nor run: {named}"
             )
         return read
 
 
 class Rounds:
-    """Begins the rounds of the turn of `mind` that answers `heard`."""
+    """Starts the rounds of the turn of `mind` that answers `heard`."""
 
     def __init__(self, mind: Mind, heard: CommittedEvent, writer: Writer) -> None:
         self._mind: Final = mind
@@ -198,45 +202,48 @@ class Rounds:
         """Thoughts to send back with this turn's calls, by the id of each message's first call."""
 
     async def first(self, composed: Composed, *, access: Access) -> Round:
-        """Commit the first prompt and the state of lore. Only then may the model be asked.
+        """Commit the first prompt and the new state of lore entries, before the model is asked.
 
         Raises:
             StoreError: Nothing was committed.
         """
-        return await self._begun(composed, access, is_first=True)
+        return await self._begin_round(composed, access, is_first=True)
 
     async def instead(self, composed: Composed, *, access: Access) -> Round:
-        """Commit a prompt for another model, or another prompt for the same, after a failure."""
-        return await self._begun(composed, access, is_first=False)
+        """Commit another prompt after a failure, for the same model or another one."""
+        return await self._begin_round(composed, access, is_first=False)
 
     async def after(self, acted: Round, tools: Sequence[Message]) -> Round:
-        """Commit the prompt with the results of the tools that the reply to `acted` called.
+        """Commit the prompt of the next round, with the results of the tools that were called.
 
         Raises:
             BudgetError: They do not fit.
         """
-        return await self._begun(acted.composed.after(tools), acted.access, is_first=False)
+        return await self._begin_round(acted.composed.after(tools), acted.access, is_first=False)
 
     def keep_thoughts(self, tools: Sequence[Message], thoughts: Thoughts | None) -> None:
-        """Keep the model's thoughts for these calls, to send them back to it in this turn."""
+        """Keep what the model thought for these calls, to send it back with them in this turn."""
         called = next(one for one in tools if one.tool_calls)
         self._thoughts[called.tool_calls[0].id] = thoughts or NO_THOUGHTS
 
     def is_sent_otherwise(self, failed: Round) -> bool:
-        """True if the model of a round takes the same prompt in other messages by now."""
+        """True if the model would now get other messages for the same prompt.
+
+        That is so if it has meanwhile learned which roles the server accepts.
+        """
         said = chat_messages(storable_messages(failed.prompt.messages))
         now = self._asked(failed.composed, failed.access, said)
         return now.messages != failed.asked.messages
 
     def forget_thoughts(self) -> bool:
-        """Forget the thoughts of another model. Return True if there were any."""
+        """Forget the thoughts of the previous model. Return True if there were any."""
         had_any = bool(self._thoughts)
         self._thoughts = {}
         return had_any
 
-    async def _begun(self, composed: Composed, access: Access, *, is_first: bool) -> Round:
+    async def _begin_round(self, composed: Composed, access: Access, *, is_first: bool) -> Round:
         conversation = self._heard.conversation
-        # Everything that may fail comes before the commit, which leaves a turn open.
+        # Do everything that may fail before the commit, because the commit leaves a turn open.
         said = chat_messages(storable_messages(composed.composition.prompt.messages))
         job = _Beginning(
             composed=composed,
@@ -281,7 +288,7 @@ class Rounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Beginning:
-    """The values from which the writer's thread commits the prompt of a round."""
+    """The values with which the writer's thread commits the prompt of a round."""
 
     composed: Composed
     access: Access
@@ -289,10 +296,11 @@ class _Beginning:
     said: Sequence[ChatMessage]
     """The messages of the prompt, before they are adapted to a model."""
     own_calls: frozenset[str]
-    """Ids of this turn's calls. They are sent as calls even if older ones are sent as text."""
+    """The ids of this turn's calls, which are sent as calls even if older calls are sent as text.
+    """
     asked: ChatRequest
     now: Window
-    """The conversation when the prompt was composed."""
+    """The state of the conversation when the prompt was composed."""
     is_first: bool
 
     def committed(self) -> Round:
@@ -313,7 +321,7 @@ class _Beginning:
             client=self.heard.event.client,
             composed_in=gathered.request.inputs.history.segment,
         )
-        # What is sent is made from the records only. Equal messages need no new request.
+        # Only messages made from the records are sent. If they are equal, keep the request.
         stored = chat_messages(begun.messages)
         asked = self.asked
         if stored != self.said:
@@ -325,7 +333,7 @@ class _Beginning:
 
     @property
     def sent(self) -> Sent:
-        """Return the prompt as the cache account of the next prompt needs it."""
+        """Return what the cache account of the next prompt needs to know about this prompt."""
         made, view = self.composed.composition, self.composed.gathered.view
         controlled_from = self.now.controlled_from
         return replace(made.prompt.sent, revisions=view.revisions, controlled_from=controlled_from)
@@ -336,17 +344,17 @@ class _Beginning:
         return make_draft(
             made.prompt,
             event=self.heard.record,
-            account=self._account(made.prompt),
+            account=self._cache_account(made.prompt),
             model=access.model_id or access.name,
             revisions=revisions_of(gathered.view, gathered.request.inputs.books),
             sent_sha256=sent_sha256(self.asked.messages, tools=self.asked.tools),
             silent=made.lore.silent,
-            inputs=self._recorded(gathered),
+            inputs=self._recorded_sources(gathered),
             tools=tool_list_record(tools) if tools else None,
             request=access.recorded(self.asked, keys=gathered.view.sources.conf.api_keys.values()),
         )
 
-    def _account(self, prompt: Prompt) -> CacheAccount | None:
+    def _cache_account(self, prompt: Prompt) -> CacheAccount | None:
         """Return what the prompt shares with the previous one, None if that is unknown."""
         before = self.now.sent
         if before is None:
@@ -355,8 +363,8 @@ class _Beginning:
             before, self.sent, counter=prompt.counter, components=prompt.components
         )
 
-    def _recorded(self, gathered: Gathered) -> dict[str, Any]:
-        """Return what the prompt is made from, for its manifest."""
+    def _recorded_sources(self, gathered: Gathered) -> dict[str, Any]:
+        """Return the sources of the prompt, for its manifest."""
         return recorded_turn(
             gathered.view,
             gathered.request.inputs,

@@ -1,17 +1,18 @@
-"""The turn: an event that is to be answered becomes a reply, or leaves a trace of why not.
+"""A turn: an event that the NPC answers becomes a reply, or a record of why there is none.
 
-    1  greet      say the greeting, if the event opens a conversation    voice
-    2  gather     read once everything that the prompt depends on        gather
-    3  compose    make the prompt; compact first if it is nearly full    rounds
-    4  commit     store the prompt as a round of the turn                rounds
-    5  ask        ask the model, or the next one if that fails           asking
-    6  act        run the tools of the reply, then go on with step 4     acting
-    7  end        commit the reply, then say it                          ending
-    8  rest       compact and remember while nobody waits                idle_time
+    step       what it does                                           module
+    greet      say the greeting, if the event opens a conversation    voice
+    gather     read everything that the prompt depends on, once       gather
+    compose    make the prompt; if it is nearly full, compact first   rounds
+    commit     store the prompt as a round of the turn                rounds
+    ask        ask the model, or the next one if that fails           asking
+    act        run the tools of the reply, then commit the next round  acting
+    end        commit the reply, then say it                          ending
+    rest       later compact and remember, while nobody waits         idle_time
 
-The turn carries what it needs of the moment in which it began, so neither a second speaker nor an
-editing builder changes it. An error ends the turn: it is committed and logged, and the NPC says its
-fallback line.
+The turn keeps everything that it read when it began. So neither a second speaker nor a builder's
+edit changes it while it runs. An error ends the turn: it is committed and logged, and the NPC says
+its fallback line.
 """
 
 from functools import partial
@@ -55,7 +56,7 @@ MOST_TRIES: Final = 3
 """The most attempts to compose and commit the first prompt."""
 
 MOST_ROUNDS: Final = 5
-"""The most rounds of acts in one turn."""
+"""The most rounds of a turn in which tools are run."""
 
 T = TypeVar("T")
 
@@ -77,10 +78,10 @@ class Turn:
         self._toolbox: Toolbox  # set in the first round
         self._asking: Asking | None = None
         self._rounds: Final = Rounds(mind, heard, live.writer)
-        self._round: Round | None = None  # the one that has not ended
+        self._round: Round | None = None  # the round that has not ended
         self._acting: Acts | None = None
         self._acted: list[Acted] = []
-        self._has_said_something = False  # next to calls of tools
+        self._has_said_something = False  # True if a reply had text in addition to tool calls
         self._is_shortened = False
         self._is_repeated = False
         self._commits: Final = Commits(mind.ref, live.writer)
@@ -89,19 +90,19 @@ class Turn:
         self._outcome: TurnOutcome = "failed"
 
     def run(self) -> "Deferred[None]":
-        """Run the turn. The Deferred fires when it has ended. Only the turn may call it again."""
+        """Run the turn. The Deferred fires when it has ended. Call this only once."""
         self._live.watch.turn_began(
             self._npc_ref,
             npc_name=plain_name(self._mind.npc.key),
             conversation=self.heard.conversation.id,
         )
-        return Deferred.fromCoroutine(self._taken()).addBoth(self._over)
+        return Deferred.fromCoroutine(self._run_steps()).addBoth(self._report_end)
 
-    def _over(self, ended: T) -> T:
-        """Report how the turn went to watchers.
+    def _report_end(self, ended: T) -> T:
+        """Report the end of the turn to watchers.
 
-        `Asking` refers to the turn. Dropping it here breaks the cycle, so the turn is freed without
-        the garbage collector, which may be frozen while a model thinks.
+        `Asking` refers to the turn. Dropping it here breaks the reference cycle, so the turn is
+        freed without the garbage collector, whose objects may be frozen while a model thinks.
         """
         self._asking = None
         self._live.watch.turn_ended(self._npc_ref, self._outcome)
@@ -111,70 +112,70 @@ class Turn:
         """Say the greeting that was recorded with the event, once."""
         if self._greeting and not self._is_stale():
             greeting, self._greeting = self._greeting, ""
-            self._speaking.say(greeting)
+            self._current_voice.say(greeting)
 
     def cancel(self, why: str) -> None:
-        """Give the turn up: nobody waits for it any more, or nobody may speak."""
+        """Give the turn up, because nobody waits for the answer or nobody may speak."""
         self._cancelled = self._cancelled or why
         if self._asking is not None:
             self._asking.cancel()
         if self._acting is not None:
             self._acting.cancel()
 
-    async def _taken(self) -> None:
+    async def _run_steps(self) -> None:
         """Run all steps, from the greeting to the end."""
-        asking = await self._begun()  # 1 to 4
+        asking = await self._begin()  # greet, gather, compose, commit
         if asking is not None:
-            self._rest(await self._to_the_end(asking))  # 5 to 7, and 8
+            self._schedule_upkeep(await self._run_rounds(asking))  # ask, act, end; rest
 
-    async def _begun(self) -> Asking | None:
-        """Commit the first prompt and return who asks the models. None if there is no prompt."""
+    async def _begin(self) -> Asking | None:
+        """Commit the first prompt. Return what asks the models, None without a prompt."""
         try:
-            return await self._first_round()
+            return await self._commit_first_round()
         except BudgetError as error:
             self._log(f"the prompt does not fit: {error}")
-            await self._unanswered(error)
+            await self._say_fallback(error)
         except ThrashError as error:
-            self._log(f"no model is asked: {error}")
-            await self._unanswered(error)
+            self._log(f"the compaction made too little room, no model is asked: {error}")
+            await self._say_fallback(error)
         except DATABASE_ERRORS as error:
-            self._again(error)
-        except Exception as error:  # a game's own hooks may raise anything
-            await self._unanswered(error)
+            self._schedule_again(error)
+        except Exception as error:  # hooks of a game may raise anything
+            await self._say_fallback(error)
             raise
         return None
 
-    async def _first_round(self) -> Asking | None:
-        """Commit the first prompt. None: nobody waits for it any more."""
+    async def _commit_first_round(self) -> Asking | None:
+        """Commit the first prompt. Return None if nobody waits for the answer any longer."""
         mind, heard, live = self._mind, self.heard, self._live
         if self._is_stale() or not conversations.is_counted(heard.record):
             return None
-        self.greet()  # 1
+        self.greet()
         self.settings = settings = mind.settings
         accesses = live.models.of_role("speaker", settings=settings)
-        self._toolbox = self._tools()
+        self._toolbox = self._make_toolbox()
         if mind.lately.read is None:
             await read_first(mind, heard, live.writer, fit=accesses[0].fitted)
         access = accesses[0]
         try:
-            composed = await self._composed()  # 2 and 3
+            composed = await self._compose_prompt()
         except BudgetError:
-            # The first model's context may be too small for this NPC: take a larger model.
+            # The context of the first model may be too small for this NPC, so take a larger one.
             access = next(
                 (one for one in accesses if one.limit_tokens > access.limit_tokens), access
             )
             if access is accesses[0]:
                 raise
-            composed = await self._composed(limit_tokens=access.limit_tokens)
+            composed = await self._compose_prompt(limit_tokens=access.limit_tokens)
         if composed is None or self._is_stale():
             return None
         self._voice = self._voice_of(composed.gathered.view.char_name)
-        self._round = await self._rounds.first(composed, access=access)  # 4
+        self._round = await self._rounds.first(composed, access=access)
         self._asking = Asking(accesses, live.calls, self._commits, key=self._call_key)
         return self._asking
 
-    async def _composed(self, *, limit_tokens: int | None = None) -> Composed | None:
-        """Return the prompt, after a compaction if needed. None: the server stops."""
+    async def _compose_prompt(self, *, limit_tokens: int | None = None) -> Composed | None:
+        """Return the prompt, after a compaction if needed. Return None if the server stops."""
         live, heard = self._live, self.heard
         return await with_room(
             self._mind,
@@ -187,11 +188,11 @@ class Turn:
             limit_tokens=limit_tokens,
         )
 
-    def _tools(self) -> Toolbox:
+    def _make_toolbox(self) -> Toolbox:
         return toolbox_of(self._mind.npc, self.settings.tools, event=self.heard.event)
 
     def _call_key(self, this: Round) -> CallKey:
-        """Return who is charged for the call of a round, and what it belongs to."""
+        """Return the key of a round's call: whom it counts for, and which turn it belongs to."""
         event = self.heard.event
         return CallKey(
             npc_ref=self._npc_ref,
@@ -201,11 +202,11 @@ class Turn:
             prompt_tokens=this.prompt.tokens,
         )
 
-    def _rest(self, last: Round) -> None:
+    def _schedule_upkeep(self, last: Round) -> None:
         self._live.idle_time.after_turn(self._mind, self.heard.conversation, last.prompt)
 
     def _voice_of(self, *names: str) -> Voice:
-        """Return the NPC's voice. A model may use these names for the NPC."""
+        """Return the voice of the NPC, which a model may call by these names."""
         npc = self._mind.npc
         described = sdesc_names(npc) if hasattr(npc, "sdesc") else ()
         own_names = dict.fromkeys((*names, plain_name(npc.key), *described))
@@ -213,57 +214,59 @@ class Turn:
         return Voice(npc, self.heard.event, own_names=tuple(own_names), said=said)
 
     @property
-    def _speaking(self) -> Voice:
-        """Return the voice. It exists before the view is known, too."""
+    def _current_voice(self) -> Voice:
+        """Return the voice, even before the view of the NPC is known."""
         return self._voice or self._voice_of(*self._mind.own_names)
 
-    async def _to_the_end(self, asking: Asking) -> Round:
-        """Ask, act and ask again, and end the turn. Return the last round."""
+    async def _run_rounds(self, asking: Asking) -> Round:
+        """Ask the model and run tools until the turn ends. Return the last round."""
         this = self._open_round
         try:
             while True:
-                reply = await self._reply(asking)  # 5
+                reply = await self._get_reply(asking)
                 this = self._open_round
-                if reply is None or not await self._goes_on(reply, asking):  # 6 and 7
+                if reply is None or not await self._act_or_answer(reply, asking):
                     return this
-        except Exception as error:  # a game's own hooks may raise anything
-            await self._broken_off(error)
+        except Exception as error:  # hooks of a game may raise anything
+            await self._close_broken(error)
             if not isinstance(error, DATABASE_ERRORS):
                 raise
         return this
 
-    async def _reply(self, asking: Asking) -> ChatReply | None:
-        """Return a reply that can be said or done. None if the turn has ended."""
+    async def _get_reply(self, asking: Asking) -> ChatReply | None:
+        """Return a useful reply, None if the turn has ended without one."""
         while True:
             this = self._open_round
-            # Meanwhile the speaker may have left, or other turns used up the calls of this line.
+            # The speaker may have left meanwhile, or other turns may have used all calls of the
+            # line.
             if why_not := self._is_stale() or self._live.lines.why_spent(self.heard.event):
                 await self._drop(why_not)
                 return None
             try:
                 return await asking.reply(
                     this,
-                    self._speaking,
+                    self._current_voice,
                     is_wanted=lambda: not self._is_stale(),
-                    is_enough=lambda reply: self._acts(reply) or self._has_spoken,
+                    is_enough=lambda reply: self._may_act_on(reply) or self._has_spoken,
                 )
-            except Exception as error:  # an error of a model ends the turn, not the server
+            except Exception as error:  # an error of a model must not stop the server
                 is_over = asking.has_said_the_start or bool(self._is_stale())
-                if not is_over and await self._asks_same(error, asking):
+                if not is_over and await self._ask_same_again(error, asking):
                     continue
                 other = asking.other(this, error)
                 if other is None or is_over:
-                    await self._failed(error, asking)
+                    await self._end_failed(error, asking)
                     return None
-                self._rounds.forget_thoughts()  # they belong to the previous model
-                await self._ask_instead(
+                self._rounds.forget_thoughts()  # reasoning of another model
+                await self._begin_other_round(
                     error, this.composed, access=other, doing=f"{other.name} is asked instead"
                 )
 
-    async def _asks_same(self, error: Exception, asking: Asking) -> bool:
-        """Ask the same model again if that may help; once for each reason.
+    async def _ask_same_again(self, error: Exception, asking: Asking) -> bool:
+        """Ask the same model again if that may help, at most once for each reason.
 
-        Its reply broke off unheard, or its refusal says what it takes.
+        It may help if the reply broke off before anybody heard it, or if the refusal says what the
+        server accepts.
         """
         this, access = self._open_round, self._open_round.access
         composed = this.composed
@@ -275,7 +278,8 @@ class Turn:
         elif error.wants_roles and self._rounds.is_sent_otherwise(this):
             doing = f"with its messages in other roles {access.name} is asked again"
         elif error.wants_past_thoughts:
-            # First calls of earlier turns, whose thoughts are gone; then those of this one too.
+            # First send calls of earlier turns as text, because their thoughts are gone. If that is
+            # not enough, send those of this turn as text as well.
             if access.tells_past_calls and not self._rounds.forget_thoughts():
                 return False
             access.learned.tells_past_calls = True
@@ -291,17 +295,20 @@ class Turn:
             try:
                 composed = composed.within(access.limit_tokens)
             except BudgetError as too_little:
-                # Keeping the small limit would silence this NPC, even if the server grows.
+                # If the small limit were kept, the NPC would stay silent even after the server got
+                # more room.
                 access.learned.limit_tokens = before
-                self._log(f"turn {this.stored.number}: no shorter prompt: {too_little}")
+                self._log(
+                    f"turn {this.stored.number}: the prompt cannot be made shorter: {too_little}"
+                )
                 return False
             doing = f"with at most {access.limit_tokens} tokens {access.name} is asked again"
         else:
             return False
-        await self._ask_instead(error, composed, access=access, doing=doing)
+        await self._begin_other_round(error, composed, access=access, doing=doing)
         return True
 
-    async def _ask_instead(
+    async def _begin_other_round(
         self, error: Exception, composed: Composed, *, access: Access, doing: str
     ) -> None:
         failed, why = self._open_round, f"{on_one_line(error)}; {doing}"
@@ -312,31 +319,35 @@ class Turn:
 
     @property
     def _open_round(self) -> Round:
-        assert self._round is not None  # there is one until the turn has ended
+        assert self._round is not None  # a turn has a round until it has ended
         return self._round
 
-    def _acts(self, reply: ChatReply) -> bool:
-        """True if the reply asks for acts and the turn may still do them."""
+    def _may_act_on(self, reply: ChatReply) -> bool:
+        """True if the reply calls tools and the turn may still run them."""
         if len(self._acted) >= MOST_ROUNDS or self._live.lines.why_spent(self.heard.event):
             return False
         return bool(reply.tool_calls and self._toolbox.names)
 
     @property
     def _has_spoken(self) -> bool:
-        """True if people heard or saw something of the answer: from a tool, or next to its call."""
+        """True if people heard or saw part of the answer, by a tool or in a text next to calls."""
         return self._has_said_something or any(acted.spoke for acted in self._acted)
 
-    async def _goes_on(self, reply: ChatReply, asking: Asking) -> bool:
-        """Do what the reply asks for. True if the model is to be asked again."""
+    async def _act_or_answer(self, reply: ChatReply, asking: Asking) -> bool:
+        """Say the reply or run its tools. True if the model is to be asked again."""
         if stale := self._is_stale():
             await self._drop(stale)
             return False
-        if not self._acts(reply):
-            await self._answered(reply, asking)
+        if not self._may_act_on(reply):
+            await self._end_answered(reply, asking)
             return False
         this, live = self._open_round, self._live
         acts = Acts(
-            self._use(this), self._toolbox, self._commits, stored=this.stored, writer=live.writer
+            self._tool_use(this),
+            self._toolbox,
+            self._commits,
+            stored=this.stored,
+            writer=live.writer,
         )
         called = await acts.called(reply.tool_calls, text=reply.text)
         asking.say_rest(reply)
@@ -350,12 +361,12 @@ class Turn:
         if acted.spoke:
             self._mind.begun(self.heard)
         if acted.is_end or self._is_stale():
-            self._has_answered()
+            self._note_answered()
             return False
-        return await self._asks_again(acted)
+        return await self._begin_next_round(acted)
 
-    def _use(self, this: Round) -> Use:
-        """Return what tools know about the turn."""
+    def _tool_use(self, this: Round) -> Use:
+        """Return what tools need to know about the turn."""
         heard, live, gathered = self.heard, self._live, this.composed.gathered
         return Use(
             npc=self._mind.npc,
@@ -366,49 +377,49 @@ class Turn:
             backends=live.backends,
             calls=live.calls,
             event=heard.event,
-            speaker=self._speaking.partner,
+            speaker=self._current_voice.partner,
             conversation=heard.conversation,
             hops=heard.event.hops + 1,
             turn=this.stored.number,
         )
 
-    async def _asks_again(self, acted: Acted) -> bool:
-        """Commit the prompt with the results of the acts. False if they do not fit."""
+    async def _begin_next_round(self, acted: Acted) -> bool:
+        """Commit the prompt with the results of the tools. Return False if they do not fit."""
         try:
             after = partial(self._rounds.after, self._open_round, acted.messages)
             self._round = await self._commits.again(after)
         except BudgetError as error:
-            self._log(f"the results of {', '.join(acted.names)} do not fit: {error}")
+            self._log(f"the results of the tools {', '.join(acted.names)} do not fit: {error}")
             if not self._has_spoken:
-                await self._unanswered(error)
+                await self._say_fallback(error)
             return False
         return True
 
-    async def _answered(self, reply: ChatReply, asking: Asking) -> None:
+    async def _end_answered(self, reply: ChatReply, asking: Asking) -> None:
         stored = self._open_round.stored
         await self._ending.answered(stored, reply, has_spoken=self._has_spoken)
-        self._has_answered()
+        self._note_answered()
         asking.say_rest(reply)
 
-    def _has_answered(self) -> None:
+    def _note_answered(self) -> None:
         self._outcome = "answered"
         self._mind.answered(self.heard, self.settings)
 
-    async def _failed(self, error: Exception, asking: Asking) -> None:
-        """Commit the failure and say the fallback line, unless nobody waits for it any more."""
+    async def _end_failed(self, error: Exception, asking: Asking) -> None:
+        """Commit the failure and say the fallback line, unless nobody waits for the answer."""
         stored, stale = self._open_round.stored, self._is_stale()
         if not stale and not is_no_fault(error):
             self._log(f"turn {stored.number}: {on_one_line(error)}")
             self._tell_failed(error)
-        voice = None if asking.has_said_the_start else self._speaking
+        voice = None if asking.has_said_the_start else self._current_voice
         self._outcome = await self._ending.failed(stored, error, stale=stale, voice=voice)
 
     async def _drop(self, why: str) -> None:
         self._outcome = await self._ending.dropped(self._open_round.stored, why)
 
-    def _broken_off(self, error: Exception) -> "Deferred[None]":
-        """Close a turn that cannot go on, and show the speaker that no answer comes."""
-        self._mind.begun(self.heard)  # ends the sign that the NPC thinks
+    def _close_broken(self, error: Exception) -> "Deferred[None]":
+        """Close a turn after an unexpected error, and show the speaker that no answer will come."""
+        self._mind.begun(self.heard)  # cancels the gesture that shows that the NPC thinks
         stored = self._open_round.stored
         why = f"the turn broke off, nothing more is said: {on_one_line(error)}"
         self._log(f"turn {stored.number}: {why}")
@@ -417,24 +428,24 @@ class Turn:
         self._mind.unanswered(self.heard.event)
         return closed
 
-    async def _unanswered(self, error: Exception) -> None:
+    async def _say_fallback(self, error: Exception) -> None:
         """Say the fallback line of a turn without a prompt."""
         if self._is_stale():
             return
         self._tell_failed(error)
-        if problem := await self._ending.without_prompt(self._speaking):
+        if problem := await self._ending.without_prompt(self._current_voice):
             self._log(problem)
             self._mind.unanswered(self.heard.event)
 
-    def _again(self, error: Exception) -> None:
-        """Try the turn again later. The event is committed, the model was not asked."""
+    def _schedule_again(self, error: Exception) -> None:
+        """Schedule the turn again. Its event is committed, and no model was asked yet."""
         self._tries += 1
         if self._tries >= MOST_TRIES:
-            self._log(f"gave up: the prompt cannot be composed or committed: {error}")
+            self._log(f"gave up the turn: its prompt cannot be composed or committed: {error}")
             self._tell_failed(error)
             self._mind.unanswered(self.heard.event)
             return
-        self._log(f"the prompt cannot be composed or committed, no model is asked: {error}")
+        self._log(f"the prompt cannot be composed or committed, so no model is asked: {error}")
         self._mind.put_back(self.heard, delay_seconds=RETRY_SECONDS)
 
     def _tell_failed(self, error: Exception) -> None:

@@ -1,1 +1,1 @@
-"""Work for NPCs outside of answers: compacting histories and keeping memories."""
+"""Work for NPCs in addition to answers: compacting histories and keeping memories."""

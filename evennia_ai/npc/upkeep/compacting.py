@@ -1,10 +1,10 @@
-"""Compacting: replaces the older part of a nearly full history by a summary, in a new segment.
+"""Compaction: replace the older part of a nearly full history by a summary, in a new segment.
 
-A turn that is short of room waits for it. In idle time one compaction at a time runs in the
-background. The kind of work in `npc/jobs/kinds/compact.py` makes the summary. This module requests
-it, checks the result against the current conversation, and commits all of it or nothing. A bad
-summary changes nothing. If a turn is short of room, an extract replaces the summary. The next
-prompt is checked for room like every prompt.
+A turn whose prompt is nearly full waits for a compaction. In idle time, one compaction at a time
+runs in the background. The kind of work in `npc/jobs/kinds/compact.py` makes the summary. This
+module requests it, checks the result against the current conversation, and commits either all of it
+or nothing. A bad summary changes nothing; if the turn needs room, an extract of the history is used
+instead. The next prompt is checked for room like any other prompt.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -67,11 +67,11 @@ from evennia_ai.store.history.windows import windows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """A requested compaction.
+    """A request for a compaction.
 
-    `asked_by` is a turn, "idle time" or a builder's name. `is_pressing`: room is short or a builder
-    asked, so an extract is acceptable. `unanswered` are records that turns will answer.
-    `npc_limits` restrict what workers may ask models for this NPC.
+    `asked_by` is a turn, "idle time" or the name of a builder. `is_pressing` is True if room is
+    needed or a builder asked, so an extract is better than nothing. `unanswered` has the records
+    that turns will still answer. `npc_limits` are the NPC's own limits for calls of workers.
     """
 
     conversation: ConversationRef
@@ -85,17 +85,17 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The result of a compaction; `told` describes it."""
+    """The result of a compaction. `told` describes it in words."""
 
     told: str
     record: Record | None = None
-    """The summary, None if nothing changed."""
+    """The record of the summary, None if nothing was changed."""
     stopped: bool = False
-    """True if the server stops, so that nothing more may begin."""
+    """True if the server stops, so that no other work may begin."""
 
 
 class Compactor:
-    """Compacts the histories of one process, each at most once at a time."""
+    """Compacts histories, each conversation at most once at a time."""
 
     def __init__(
         self,
@@ -111,20 +111,20 @@ class Compactor:
         self._work: Final = work
         self._write: Final = calls.writer.write
         self._is_closed = False
-        # By conversation in compaction: the Deferreds of others who wait for it.
+        # By conversation that is being compacted: the Deferreds of all others who wait for that.
         self._waiting: dict[int, list[Deferred[Outcome]]] = {}
 
     def is_due(self, fullness: Fullness, when: CompactionMoment) -> bool:
-        """True if a history should be compacted now."""
+        """True if a history is so full that it should be compacted now."""
         return self._settings.enabled and fullness.is_due(self._settings.rules, when)
 
     def compact(self, wanted: Wanted) -> "Deferred[Outcome]":
-        """Compact a conversation, or wait for its running compaction.
+        """Compact a conversation, or wait for the compaction of it that is running.
 
         The Deferred never fails. Errors are logged, and bad summaries are committed as attempts.
         """
         if self._work.in_workers and not wanted.is_pressing:
-            asked = Deferred.fromCoroutine(self._asked_of_workers(wanted))
+            asked = Deferred.fromCoroutine(self._give_to_workers(wanted))
             return asked.addErrback(_log_given_up, wanted)
         key = wanted.conversation.id
         if key in self._waiting:
@@ -138,19 +138,19 @@ class Compactor:
                 waiting.callback(outcome)
             return outcome
 
-        done = Deferred.fromCoroutine(self._compacted(wanted))
+        done = Deferred.fromCoroutine(self._compact_now(wanted))
         return done.addErrback(_log_given_up, wanted).addCallback(ended)
 
     def compact_room(self, mind: Mind, *, by: Actor) -> "Deferred[Outcome]":
         """Compact the history of an NPC's room for a builder.
 
         Raises:
-            NotPermittedError: The builder may not.
+            NotPermittedError: The builder has no permission to do so.
             BudgetError: No prompt can be composed, so the available room is unknown.
         """
         by.check(f"compacting what {mind.npc.key} remembers")
         if mind.is_busy:
-            return succeed(Outcome(told="the NPC is answering somebody; try again in a moment"))
+            return succeed(Outcome(told="the NPC is answering somebody now; try again in a moment"))
         room = mind.npc.location
         key = ConversationKey(kind="room", place_ref=str(room.id) if room else "nowhere")
         where = heard.find_conversation(mind.ref, key)
@@ -166,15 +166,15 @@ class Compactor:
         return self.compact(wanted)
 
     def close(self) -> None:
-        """Commit nothing more, even if other threads still return results."""
+        """Commit nothing any more, even if threads still return results."""
         self._is_closed = True
 
     async def look_again(self, prompt: Prompt, wanted: Wanted) -> None:
-        """Check the first prompt after a compaction for room.
+        """Check that the first prompt after a compaction has enough room.
 
         Raises:
-            ThrashError: Another compaction is due at once, so no model may be asked. The failure is
-                committed, and for some turns no compaction is tried.
+            ThrashError: Another compaction would be due at once, so no model may be asked. The
+                failure is committed, and no compaction is tried for some turns.
         """
         where, rules = wanted.conversation, self._settings.rules
         try:
@@ -187,12 +187,12 @@ class Compactor:
             raise
 
     def job_of(self, wanted: Wanted) -> Job | Outcome:
-        """Return the job that makes the summary, or why nothing is tried now."""
+        """Return the job that makes the summary, or an outcome that says why none is made now."""
         where, rules = wanted.conversation, self._settings.rules
         newest, turn = model_requests.newest_attempt(where), turns.next_number(where.npc_ref)
         is_open = newest.breaker.is_open(turn, rules=rules)
-        if is_open and (_was_no_use(newest) or not wanted.is_pressing):
-            return Outcome(told=self._resting(newest))
+        if is_open and (_was_useless(newest) or not wanted.is_pressing):
+            return Outcome(told=self._rest_reason(newest))
         window, fullness = windows(where.id), wanted.fullness
         waiting = (m.record for m in window.history if m.record in wanted.unanswered)
         given = CompactGiven(
@@ -217,27 +217,31 @@ class Compactor:
 
     @property
     def _asks_a_model(self) -> bool:
-        """True if the settings want summaries by a model, and there is a model."""
+        """True if the settings want a model to write summaries, and there is such a model."""
         return self._settings.by == "model" and bool(self._calls.models.thinking(SUMMARISER))
 
-    async def _compacted(self, wanted: Wanted) -> Outcome:
+    async def _compact_now(self, wanted: Wanted) -> Outcome:
         job = self.job_of(wanted)
         if isinstance(job, Outcome):
             return job
         outcome = await done_here(KIND, job, self._calls, self._in_thread)
-        assert isinstance(outcome, Outcome)  # it is what `apply_compaction` returns
+        assert isinstance(outcome, Outcome)  # `apply_compaction` returns it
         return outcome
 
-    async def _asked_of_workers(self, wanted: Wanted) -> Outcome:
+    async def _give_to_workers(self, wanted: Wanted) -> Outcome:
         """Give the job to workers, and do not wait for them."""
         job = self.job_of(wanted)
         if isinstance(job, Outcome):
             return job
         self._work.submit(job)
-        return Outcome(told="a worker is asked for it")
+        return Outcome(told="a worker was asked to do it")
 
     def _in_thread(self, work: Callable[..., Any], *values: Any) -> "Deferred[Any]":
-        """Return what `work` makes of the values in a thread; CancelledError after a stop."""
+        """Call `work` in a thread and return its result.
+
+        Raises:
+            CancelledError: The server stopped meanwhile.
+        """
 
         def unless_closed(made: Any) -> Any:
             if self._is_closed:
@@ -246,15 +250,16 @@ class Compactor:
 
         return self._threads(work, *values).addCallback(unless_closed)
 
-    def _resting(self, newest: SummaryAttempt) -> str:
+    def _rest_reason(self, newest: SummaryAttempt) -> str:
         until = (newest.breaker.opened_at or 0) + self._settings.rules.rest_turns
         return (
-            f"nothing is tried before turn {until}, after {newest.breaker.failures} failures in a"
-            f" row; the last one: {newest.reason}"
+            f"no compaction is tried before turn {until}, after {newest.breaker.failures}"
+            " failures in a"
+            f" row; the last failure: {newest.reason}"
         )
 
 
-def _was_no_use(newest: SummaryAttempt) -> bool:
+def _was_useless(newest: SummaryAttempt) -> bool:
     """True if the last attempt failed even with an extract, or did not make enough room."""
     by_extract = (newest.result, newest.by) == ("refused", "extract")
     return newest.result == "thrash" or by_extract
@@ -264,8 +269,8 @@ def commit_request(job: Job, request: SentRequest) -> ModelRequest:
     """Commit a request for a summary, before it is sent or together with its reply.
 
     Raises:
-        HistoryConflictError: The conversation has left the segment, and may have been erased.
-        StoreError: Any other reason. Nothing was committed, so ask no model.
+        HistoryConflictError: The conversation is in another segment, or may have been erased.
+        StoreError: Nothing was committed for another reason, so no model may be asked.
     """
     given = read_form(CompactGiven, job.given, where=job.idempotency)
     return model_requests.ask_for_summary(
@@ -279,10 +284,10 @@ def commit_request(job: Job, request: SentRequest) -> ModelRequest:
 
 
 def apply_compaction(job: Job, body: Mapping[str, Any]) -> Outcome:
-    """Commit the requests, the attempts and the new segment, or nothing.
+    """Commit the requests, the attempts and the new segment, or nothing at all.
 
     Raises:
-        StaleError: The conversation is in another segment, or another attempt was made.
+        StaleError: The conversation is in another segment, or another attempt was made meanwhile.
         HistoryConflictError: Another process wrote at the same moment; try again.
     """
     given = read_form(CompactGiven, job.given, where=job.idempotency)
@@ -291,7 +296,7 @@ def apply_compaction(job: Job, body: Mapping[str, Any]) -> Outcome:
     refuse_moved(where, given.head)
     newest = model_requests.newest_attempt(where)
     if newest.place != given.attempt:
-        raise StaleError(f"another attempt to compact {where} was made")
+        raise StaleError(f"another attempt to compact {where} was made meanwhile")
     if not made.tries:
         return Outcome(told=made.nothing)
     attempts = _attempts(given, made, newest.breaker)
@@ -302,14 +307,14 @@ def apply_compaction(job: Job, body: Mapping[str, Any]) -> Outcome:
         told = [attempt_record(one, reply=_reply(tried, asked)) for one, tried in pairs]
         conversations.append_records(where, told)
         record = _begin_new_segment(where, given, made) if made.summary else None
-    for problem in (*made.warnings, *(_problem(one) for one in attempts if one.reason)):
+    for problem in (*made.warnings, *(_attempt_problem(one) for one in attempts if one.reason)):
         _log(where, problem)
     told_of = made.tries[-1].reason if record is None else _describe_summary(made)
     return Outcome(told=told_of, record=record)
 
 
 def _attempts(given: CompactGiven, made: CompactMade, breaker: Breaker) -> list[SummaryAttempt]:
-    """Return the attempts for their records, each with the circuit breaker's state after it."""
+    """Return the attempts for the records, each with the state of the circuit breaker after it."""
     found = []
     for tried in made.tries:
         if tried.result != "accepted":
@@ -328,7 +333,7 @@ def _attempts(given: CompactGiven, made: CompactMade, breaker: Breaker) -> list[
 
 
 def _reply(tried: SummaryTry, asked: Sequence[str]) -> Reply | None:
-    """Return the model's reply in this attempt, None if none was asked.
+    """Return the model's reply in one attempt, None if no model was asked.
 
     Args:
         asked: The places of the recorded requests.
@@ -344,7 +349,7 @@ def _reply(tried: SummaryTry, asked: Sequence[str]) -> Reply | None:
 
 
 def _begin_new_segment(where: ConversationRef, given: CompactGiven, made: CompactMade) -> Record:
-    """Begin the new segment after the last summarised record. Later records are kept."""
+    """Start the new segment with the summary. Records after the last summarised one are kept."""
     now = windows(where.id).history
     places = ((at, record_of(now[at])) for at in range(now.earlier, now.stop))
     found = (at for at, record in places if record is not None and record.place == made.last)
@@ -368,7 +373,7 @@ def _describe_summary(made: CompactMade) -> str:
     )
 
 
-def _problem(attempt: SummaryAttempt) -> str:
+def _attempt_problem(attempt: SummaryAttempt) -> str:
     return f"{attempt.reason} ({attempt.breaker.failures} in a row)"
 
 
@@ -389,14 +394,19 @@ KIND: Final = GameKind(does=COMPACT, applies=_Applies(), records=commit_request)
 
 
 def _log_given_up(failure: Failure, wanted: Wanted) -> Outcome:
-    """Log why nothing was changed, with a traceback if it is a bug, and return the outcome."""
+    """Log why nothing was changed, and return that as the outcome. A bug is logged with its
+    traceback.
+    """
     if failure.check(CancelledError):
         return Outcome(told="the server stops", stopped=True)
     known = failure.check(EvenniaAIError, DatabaseError)
     why = failure.getErrorMessage()
-    _log(wanted.conversation, f"not compacted: {why if known else failure.getTraceback()}")
+    _log(
+        wanted.conversation,
+        f"the history was not compacted: {why if known else failure.getTraceback()}",
+    )
     return Outcome(told=f"nothing was changed: {why}")
 
 
 def _log(where: ConversationRef, problem: str) -> None:
-    logger.log_err(f"evennia_ai: {where}, compacting: {problem}")
+    logger.log_err(f"evennia_ai: compacting {where}: {problem}")

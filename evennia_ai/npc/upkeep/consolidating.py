@@ -1,8 +1,9 @@
-"""Consolidating: in idle time a model notes what in a conversation is worth remembering.
+"""Consolidation: in idle time, a model notes what the NPC should remember of a conversation.
 
-The kind of work in `npc/jobs/kinds/observe.py` asks the model. Its observations are judged here by
-the rules for memories, and kept together with their record, all or nothing. Without a model nothing
-is learnt. Once per game day, faded and duplicate memories are tidied up, with or without a model.
+The kind of work in `npc/jobs/kinds/observe.py` asks the model. This module judges each observation
+by the rules for memories. The allowed ones are stored in one transaction with the record of the
+result. Without a model, the NPC learns nothing. Once per game day, with or without a model, faded
+memories are dropped and duplicates merged.
 """
 
 from collections import OrderedDict
@@ -58,7 +59,7 @@ _NO_LIMITS: Final[Mapping[str, int]] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Observed:
-    """A conversation and the messages that were observed."""
+    """A conversation, with the messages that the model observed."""
 
     where: ConversationRef
     given: ObserveGiven
@@ -66,9 +67,10 @@ class _Observed:
 
     @property
     def people(self) -> dict[str, str]:
-        """Return the speakers: casefolded name in the transcript -> reference.
+        """Return the references of the speakers, by the case-folded name in the transcript.
 
-        "" if several speakers had the name, in old records without marks.
+        A name that several speakers had has the value "". That occurs only in old records, whose
+        names have no marks.
         """
         found: dict[str, str] = {}
         for record in map(record_of, self.messages):
@@ -81,7 +83,7 @@ class _Observed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _JudgedObservation:
-    """An observation that may become a memory, or the reason of its refusal."""
+    """An observation in the form of a memory, or the reason why it must not become one."""
 
     refusal: str = ""
     text: str = ""
@@ -93,7 +95,7 @@ class _JudgedObservation:
     scene: str = ""
 
     def memory(self, given: ObserveGiven) -> Memory:
-        """Return the memory to keep."""
+        """Return the memory that the observation becomes."""
         return Memory(
             id=memories.NEW,
             text=self.text,
@@ -111,7 +113,7 @@ class _JudgedObservation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Judged:
-    """The result of a job, and which observations may be remembered."""
+    """The result of a job, with a judgement on each observation."""
 
     made: ObserveMade
     observations: tuple[_JudgedObservation, ...]
@@ -122,7 +124,7 @@ class _Judged:
 
 
 class Consolidator:
-    """Lets NPCs learn from their conversations and forget what fades."""
+    """Lets NPCs learn from their conversations, and drops memories that have faded."""
 
     name = OBSERVE.name
 
@@ -131,12 +133,13 @@ class Consolidator:
         self._calls: Final = calls
         self._in_thread: Final = in_thread
         self._work: Final = work
-        self._rules: Final = conf.compaction.rules  # failures before a rest, and its length
-        # Game hours of the last tidying by NPC, for the most recent NPCs.
+        # how many failures open the breaker, and for how long
+        self._rules: Final = conf.compaction.rules
+        # The game hours of the last tidying by NPC, for the most recent NPCs only.
         self._tidied: OrderedDict[str, float] = OrderedDict()
 
     def is_due(self, where: ConversationRef) -> bool:
-        """True if enough was said since the last time to ask a model."""
+        """True if enough was said since the last observation to ask a model again."""
         after = self._settings.after_messages
         if not (self._settings.enabled and after) or len(windows(where.id).history) < after:
             return False
@@ -155,15 +158,15 @@ class Consolidator:
         The Deferred never fails.
 
         Args:
-            npc_limits: Limits of this NPC for calls of models.
+            npc_limits: The limits of this NPC for model calls.
         """
-        done = Deferred.fromCoroutine(self._consolidated(where, npc_name, npc_limits))
+        done = Deferred.fromCoroutine(self._consolidate_now(where, npc_name, npc_limits))
         return done.addErrback(partial(_log_given_up, where))
 
     def job_of(
         self, where: ConversationRef, *, npc_name: str, npc_limits: Mapping[str, int] = _NO_LIMITS
     ) -> Job:
-        """Return the job that observes what was said since the last time."""
+        """Return the job that observes what was said since the last observation."""
         before = model_requests.consolidated(where.id)
         given = ObserveGiven(
             head=head_of(where),
@@ -182,7 +185,7 @@ class Consolidator:
     def prepare(self, job: Job, body: Mapping[str, Any]) -> dict[str, Any]:
         """Judge the observations. Return a `_Judged` as JSON.
 
-        Runs in the reactor's thread, because it uses objects of the game.
+        This runs in the reactor's thread, because it uses objects of the game.
         """
         given = read_form(ObserveGiven, job.given, where=job.idempotency)
         made = read_form(ObserveMade, body, where=job.idempotency)
@@ -196,11 +199,11 @@ class Consolidator:
         return form_to_json(_Judged(made=made, observations=tuple(found)))
 
     def apply(self, job: Job, body: Mapping[str, Any]) -> str:
-        """Keep the allowed observations with the model's requests, or nothing. Describe the result.
+        """Store the allowed observations and the model's requests, or nothing. Describe the result.
 
         Raises:
-            StaleError: The conversation is in another segment, or was observed again.
-            HistoryConflictError: Another process wrote at the same moment.
+            StaleError: The conversation is in another segment, or was observed meanwhile.
+            HistoryConflictError: Another process wrote at the same moment; try again.
         """
         given = read_form(ObserveGiven, job.given, where=job.idempotency)
         judged = read_form(_Judged, body, where=job.idempotency)
@@ -215,7 +218,9 @@ class Consolidator:
             later = made.requests[len(judged.recorded) :]
             asked = [*judged.recorded, *(commit_request(job, one).record.place for one in later)]
             observed = (
-                self._failed(where, given, made) if made.failed else self._kept(given, judged)
+                self._failure_result(where, given, made)
+                if made.failed
+                else self._store_allowed(given, judged)
             )
             model_requests.commit_observation(where, observed, asked=asked[-1] if asked else None)
         return f"nothing was learnt: {made.failed}" if made.failed else observed.outcome
@@ -225,11 +230,11 @@ class Consolidator:
 
     @property
     def kind(self) -> GameKind:
-        """Return this kind of work: what workers do, and what the game does."""
+        """Return this kind of work: what workers do for it, and what the game does."""
         return GameKind(does=OBSERVE, applies=self, records=commit_request, prepares=self.prepare)
 
     def tidy(self, npc_ref: str) -> None:
-        """Once per game day, drop faded memories and merge duplicates."""
+        """Drop faded memories and merge duplicates, once per game day."""
         now = hours_now()
         is_early = now - self._tidied.get(npc_ref, -_DAY_HOURS) < _DAY_HOURS
         if is_early or not self._settings.enabled:
@@ -239,13 +244,13 @@ class Consolidator:
         if len(self._tidied) > MOST_TIDIED:
             self._tidied.popitem(last=False)
         held = memories.held_by(npc_ref)
-        for first, others in _doubles(held):
+        for first, others in _find_duplicates(held):
             memories.merge_memories(npc_ref, first, others, by=THE_NPC)
-        if gone := self._faded(memories.held_by(npc_ref), now):
+        if gone := self._faded_memories(memories.held_by(npc_ref), now):
             memories.fade_memories(npc_ref, (memory.id for memory in gone), by=THE_NPC)
             logger.log_info(f"evennia_ai: NPC {npc_ref}: {len(gone)} memories faded")
 
-    def _faded(self, held: MemorySet, now: float) -> list[Memory]:
+    def _faded_memories(self, held: MemorySet, now: float) -> list[Memory]:
         settings = self._settings
         oldest = now - settings.forget_days * _DAY_HOURS
         return [
@@ -256,7 +261,7 @@ class Consolidator:
             and base_score(memory, hours=now) * 100 < settings.floor_percent
         ]
 
-    async def _consolidated(
+    async def _consolidate_now(
         self, where: ConversationRef, npc_name: str, npc_limits: Mapping[str, int]
     ) -> str:
         refusal = self._calls.limits.refusal(npc_ref=where.npc_ref, npc_limits=npc_limits)
@@ -265,12 +270,15 @@ class Consolidator:
         job = self.job_of(where, npc_name=npc_name, npc_limits=npc_limits)
         if self._work.in_workers:
             self._work.submit(job)
-            return "a worker is asked for it"
+            return "a worker was asked to do it"
         return str(await done_here(self.kind, job, self._calls, self._in_thread))
 
-    def _failed(self, where: ConversationRef, given: ObserveGiven, made: ObserveMade) -> Observed:
-        """Return the record of a useless answer. After some failures the model is not asked for a
-        while.
+    def _failure_result(
+        self, where: ConversationRef, given: ObserveGiven, made: ObserveMade
+    ) -> Observed:
+        """Return what is recorded of a useless answer.
+
+        After some failures in a row, the model is not asked for a while.
         """
         before = Breaker(failures=given.failures, opened_at=given.opened_at)
         breaker = before.after_failure(given.turn + 1, rules=self._rules)
@@ -278,8 +286,8 @@ class Consolidator:
         state = Consolidated(upto=given.upto, breaker=breaker)
         return Observed(outcome=f"failed: {made.failed}", reply=made.reply, state=state)
 
-    def _kept(self, given: ObserveGiven, judged: "_Judged") -> Observed:
-        """Keep the allowed observations. Return the record of the result."""
+    def _store_allowed(self, given: ObserveGiven, judged: "_Judged") -> Observed:
+        """Store the allowed observations. Return what is recorded of the result."""
         made, npc_ref = judged.made, given.npc_ref
         allowed = [one.memory(given) for one in judged.observations if not one.refusal]
         new = [keep_memory(npc_ref, one, by=THE_NPC, most=self._settings.kept) for one in allowed]
@@ -301,8 +309,8 @@ def commit_request(job: Job, request: SentRequest) -> ModelRequest:
     """Commit a request for observations, before it is sent or together with its reply.
 
     Raises:
-        HistoryConflictError: The conversation has left the segment, and may have been erased.
-        StoreError: Any other reason. Nothing was committed, so ask no model.
+        HistoryConflictError: The conversation is in another segment, or may have been erased.
+        StoreError: Nothing was committed for another reason, so no model may be asked.
     """
     given = read_form(ObserveGiven, job.given, where=job.idempotency)
     return model_requests.ask_to_observe(
@@ -317,7 +325,7 @@ def commit_request(job: Job, request: SentRequest) -> ModelRequest:
 def _judge_observation(
     observed: _Observed, one: RawObservation, *, rules: MemorySettings
 ) -> _JudgedObservation:
-    """Return the memory that an observation may become, or why it may not."""
+    """Return the memory that an observation becomes, or why it must not become one."""
     about, given = "", observed.given
     if one.about.strip():
         about = observed.people.get(clean_name(one.about).casefold(), "")
@@ -349,8 +357,8 @@ def _judge_observation(
     )
 
 
-def _doubles(held: MemorySet) -> list[tuple[Memory, list[Memory]]]:
-    """Return memories that say the same, each with its later duplicates."""
+def _find_duplicates(held: MemorySet) -> list[tuple[Memory, list[Memory]]]:
+    """Return each memory that has duplicates, together with its later duplicates."""
     groups: dict[Any, list[Memory]] = {}
     for memory in held.memories:
         groups.setdefault((memory.about, memory.learnt, memory.wording), []).append(memory)
@@ -358,7 +366,7 @@ def _doubles(held: MemorySet) -> list[tuple[Memory, list[Memory]]]:
 
 
 def _log_given_up(where: ConversationRef, failure: Failure) -> str:
-    """Log why nothing was learnt, with a traceback if it is a bug, and return it in words."""
+    """Log why nothing was learnt, and return that in words. A bug is logged with its traceback."""
     if failure.check(CancelledError):
         return "the server stops"
     known = failure.check(EvenniaAIError, ReplayError, DatabaseError)
@@ -368,4 +376,4 @@ def _log_given_up(where: ConversationRef, failure: Failure) -> str:
 
 
 def _log(where: ConversationRef, problem: str) -> None:
-    logger.log_err(f"evennia_ai: {where}, learning from it: {problem}")
+    logger.log_err(f"evennia_ai: learning from {where}: {problem}")

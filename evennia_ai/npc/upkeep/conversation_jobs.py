@@ -1,4 +1,4 @@
-"""Jobs about a conversation. Each NPC has at most one of them running."""
+"""Background jobs about a conversation. For each NPC, only one of them runs at a time."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -9,7 +9,7 @@ from evennia_ai.npc.jobs.kinds.forms import digest_of, form_to_json
 from evennia_ai.npc.jobs.kinds.observe import ObserveGiven
 
 LAPSES_SECONDS: Final = 3600.0
-"""After this time no worker starts the job: the game no longer needs it."""
+"""No worker starts a job that is older than this, because the game no longer needs its result."""
 
 
 def job_about(
@@ -18,6 +18,7 @@ def job_about(
     """Return a job with this input.
 
     Args:
+        given: The input of the job.
         now: The time in epoch seconds.
     """
     head = given.head

@@ -1,6 +1,7 @@
-"""Fullness: how much of a prompt's limit the history takes, and if that is too much.
+"""How many tokens of a prompt's limit the history takes, and whether it should be compacted.
 
-Dialogue examples do not count. They give way to the history, so compacting for them gains nothing.
+Dialogue examples are not counted. They are dropped in favour of the history anyway, so a compaction
+would not make room for them.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from evennia_ai.engine.prompt.tokens import TokenCounter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fullness:
-    """The tokens of a history from its cut on, and of everything else in its prompt."""
+    """The tokens of the history from its cut on, and those of everything else in the prompt."""
 
     history_tokens: int
     other_tokens: int
@@ -29,7 +30,7 @@ class Fullness:
 
     @property
     def tokens(self) -> int:
-        """Return the tokens of a prompt with the whole history."""
+        """Return the tokens of a prompt that contains the whole history."""
         return self.history_tokens + self.other_tokens
 
     def is_due(self, rules: CompactionRules, when: CompactionMoment) -> bool:
@@ -43,10 +44,10 @@ class Fullness:
         )
 
     def refuse_thrash(self, rules: CompactionRules) -> None:
-        """Check a history that was just compacted.
+        """Check that a history that was just compacted has enough room.
 
         Raises:
-            ThrashError: Another compaction is due at once.
+            ThrashError: Another compaction would be due at once.
         """
         refuse_thrash(
             self.history_tokens,
@@ -57,25 +58,25 @@ class Fullness:
 
 
 def fullness_of(prompt: Prompt, *, cut: int) -> Fullness:
-    """Return the fullness of a prompt.
+    """Return how full a prompt is.
 
     Args:
         cut: The cut of the history in the previous prompt.
     """
-    return _fullness(prompt, prompt.history, cut=cut, other_tokens=_beside_history(prompt))
+    return _fullness(prompt, prompt.history, cut=cut, other_tokens=_tokens_outside_history(prompt))
 
 
 def fullness_after(prompt: Prompt, history: History, *, cut: int) -> Fullness:
-    """Estimate the fullness of the next prompt: `prompt` with the history since then.
+    """Estimate how full the next prompt will be: `prompt` with the history as it is now.
 
-    What the prompt answered is part of the history now.
+    The event that `prompt` answered is now part of the history.
     """
     answered = sum(tokens for _, tokens in prompt.fixed)
-    other_tokens = _beside_history(prompt) - answered
+    other_tokens = _tokens_outside_history(prompt) - answered
     return _fullness(prompt, history, cut=cut, other_tokens=other_tokens)
 
 
-def _beside_history(prompt: Prompt) -> int:
+def _tokens_outside_history(prompt: Prompt) -> int:
     yielding = sum(p.tokens for p in prompt.fragments if p.claim.tier is Tier.YIELDING)
     return prompt.tokens - prompt.fitted.history_tokens - yielding
 

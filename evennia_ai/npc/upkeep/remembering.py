@@ -1,7 +1,8 @@
-"""Remembering: checks and keeps what an NPC learns, and finds what it asks for.
+"""Check and store what an NPC learns, and find what it recalls.
 
-Used by tools and in idle time. A builder's own words are not subject to the rules of persona
-protection. What was learnt in private is kept as private to the partner.
+The tools and the idle time use this module. Texts that a builder writes as memories are not checked
+by its rules, which protect the persona. What was learnt in private is marked as private to the
+partner.
 """
 
 import re
@@ -43,12 +44,12 @@ from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.windows import windows
 
 THE_NPC: Final = trusted(OF_NPC)
-"""The actor for what an NPC remembers and forgets by itself."""
+"""The actor of everything that an NPC remembers or forgets by itself."""
 MOST_RECALLED: Final = 20
 SCENE_MESSAGES: Final = 12
-"""How many of the newest messages a memory may have been learnt from."""
+"""The number of newest messages from which a memory takes the words of its scene."""
 LEAST_SHARE: Final = 1 / 3
-"""A memory is found if its own words score at least this share of the best memory's."""
+"""A memory is found only if its own words score at least this share of the best memory's score."""
 
 SWITCHED_OFF: Final = "nothing is remembered in this game (EVENNIA_AI_MEMORY)"
 EMPTY: Final = "there is no text"
@@ -57,9 +58,9 @@ TOO_LONG: Final = f"it is over {MAX_TEXT} characters long; say one thing, shortl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembered:
-    """The result of remembering. `refusal` is the reason if nothing was kept.
+    """The result of remembering. `refusal` says why nothing was stored, "" if something was.
 
-    `dropped` counts other memories that were dropped to make room.
+    `dropped` is the number of other memories that were dropped to make room.
     """
 
     memory: Memory | None = None
@@ -85,12 +86,13 @@ def remember(
     rules: MemorySettings,
     lines: Sequence[Message] | None = None,
 ) -> Remembered:
-    """Make an NPC remember something from a conversation, if the rules allow it.
+    """Store something that an NPC learnt in a conversation, if the rules allow it.
 
     Args:
-        about: The reference of a person, "" for the world. In private it is always the partner.
+        about: The reference of the person it is about, "" for the world. In private, it is always
+            about the partner.
         source: The number of the turn.
-        lines: The messages it was learnt from; None: the newest ones.
+        lines: The messages from which it was learnt; None: the newest ones.
 
     Raises:
         StoreError: Nothing was written.
@@ -121,20 +123,21 @@ def judge_memory(
     rules: MemorySettings,
     lines: Sequence[Message] | None = None,
 ) -> Memory | str:
-    """Return the memory that the NPC would get, or why it may not. For arguments see `remember`.
+    """Return the memory that the NPC would get, or the reason why it must not get it.
 
-    Runs in the reactor's thread, because it uses objects of the game.
+    The arguments are those of `remember`. This runs in the reactor's thread, because it uses
+    objects of the game.
     """
     if not rules.enabled:
         return SWITCHED_OFF
     is_private = where.kind == "private"
     about = where.partner_ref if is_private else about
     plain = plain_text(text)
-    if refusal := _unfit(plain):
+    if refusal := _text_problem(plain):
         return refusal
     found = judge_text(plain, people_of(npc_ref, about=about))
     told = _with_label(found.text, npc_ref, about=about)
-    if refusal := found.refusal or _unfit(told):
+    if refusal := found.refusal or _text_problem(told):
         return refusal
     now = hours_now()
     return Memory(
@@ -153,11 +156,14 @@ def judge_memory(
 
 
 def keep_memory(npc_ref: str, new: Memory, *, by: Actor, most: int) -> Remembered:
-    """Keep a checked memory. Log other memories that were dropped to make room."""
+    """Store a memory that was checked. Log which other memories were dropped to make room."""
     added = memories.add_memory(npc_ref, new, by=by, most=most)
     if added.dropped:
         gone = ", ".join(memory.origin for memory in added.dropped)
-        logger.log_info(f"evennia_ai: NPC {npc_ref} has too many memories, dropped: {gone}")
+        logger.log_info(
+            f"evennia_ai: NPC {npc_ref} had too many memories; the least important were dropped:"
+            f" {gone}"
+        )
     return Remembered(memory=added.memory, is_merged=added.is_merged, dropped=len(added.dropped))
 
 
@@ -170,13 +176,13 @@ def recall(
     limit: int = 5,
     rules: MemorySettings,
 ) -> list[Memory]:
-    """Return memories that match the words, best first. Without words, return all.
+    """Return the memories that match the words, the best first; without words, all memories.
 
-    A whispered memory is found only in private with the person who whispered. A found memory counts
-    as recalled.
+    What a person whispered is found only in private with that person. Each result counts as
+    recalled now.
 
     Args:
-        about: A person's reference, "" for the world; None for everything.
+        about: The reference of a person, "" for the world; None: anything.
     """
     if not rules.enabled:
         return []
@@ -187,7 +193,7 @@ def recall(
         if is_open(memory, moment) and about in (None, memory.about)
     ]
     said = comparison_words(query, rules.recall.languages)
-    ranked = _best(found, said, hours=moment.hours, rules=rules.recall)
+    ranked = _rank_memories(found, said, hours=moment.hours, rules=rules.recall)
     best = ranked[: max(0, min(limit, MOST_RECALLED))]
     with one_transaction(f"recalling memories of NPC {npc_ref}"):
         memories.mark_recalled(npc_ref, (memory.id for memory in best), at_hours=moment.hours)
@@ -195,12 +201,12 @@ def recall(
 
 
 def plain_text(text: str) -> str:
-    """Return a text as a memory may hold it: one line, without markup of game or chats."""
+    """Return a text as a memory stores it: one line, without markup or forms of chat messages."""
     return neutralize_markup(one_line(strip_markup(text)))
 
 
 def people_of(npc_ref: str, *, about: str = "") -> People:
-    """Return the names of the NPC and of people whom a memory may name here."""
+    """Return the names of the NPC, and of the people whom a memory may be about here."""
     npc = object_of(npc_ref)
     if npc is None:
         return People(own_names=(f"NPC {npc_ref}",), is_about_somebody=bool(about))
@@ -215,9 +221,9 @@ def people_of(npc_ref: str, *, about: str = "") -> People:
 
 
 def _with_label(text: str, npc_ref: str, *, about: str) -> str:
-    """Put the full label in place of the bare name, if somebody else has that name plainly.
+    """Replace the bare name of a person by the full label, if another person has the bare name.
 
-    Models omit the mark. Without it, the memory would be about the other person.
+    Models leave out the mark of a label. Without it, the memory would be about the other person.
     """
     npc, person = object_of(npc_ref), object_of(about)
     label = label_of(npc, person) if npc is not None and person is not None else ""
@@ -234,9 +240,9 @@ def _scene(
     lines: Sequence[Message] | None,
     languages: Languages,
 ) -> str:
-    """Return the scene of a memory: words of the place, of people present, and of what was said.
+    """Return the scene of a memory: words of the place, the people present, and what was said.
 
-    For older lines only their speakers count, since others present now may not have been there.
+    If `lines` are given, only their speakers count as present, because others may have come later.
     """
     npc, place = object_of(npc_ref), object_of(where.place_ref)
     there = [] if place is None else [plain_name(place.key)]
@@ -247,19 +253,19 @@ def _scene(
     return scene_of(text, lines, there=there, languages=languages)
 
 
-def _unfit(text: str) -> str:
+def _text_problem(text: str) -> str:
     if not text:
         return EMPTY
     return TOO_LONG if len(text) > MAX_TEXT else ""
 
 
-def _best(
+def _rank_memories(
     found: Sequence[Memory], said: frozenset[str], *, hours: float, rules: RecallRules
 ) -> list[Memory]:
-    """Return the memories that match the words, best first. Without words, sort all by score.
+    """Return the memories that match the words, the best first; without words, sort all by score.
 
-    A memory whose own words match far less than the best one's is left out. Matches by scene or
-    neighbours count only if no memory's own words match.
+    A memory is left out if its own words match far less than those of the best one. The scene and
+    neighbouring memories count only if the own words of no memory match.
     """
     scores = score_memories(found, hours=hours, said=said, rules=rules)
     pairs = [*zip(found, scores, strict=True)]

@@ -1,1 +1,1 @@
-"""Optional watchers: the request log, metrics, traces, and a watchdog for slow code."""
+"""Optional watchers: a log of requests, metrics, traces, and a watchdog for slow code."""

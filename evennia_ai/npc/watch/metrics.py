@@ -1,9 +1,8 @@
-"""Metrics: numbers about turns and models for Prometheus, served on this machine.
+"""Counts and durations of turns and model calls, served to Prometheus on this machine only.
 
-Needs `prometheus-client` (the extra `telemetry`) and a port in `EVENNIA_AI_METRICS_PORT`. Names
-follow OpenTelemetry's GenAI conventions if they have one, else begin with `evennia_ai`. No label
-names a player or an NPC, and no text is included. A Twisted site that listens on the loopback
-address builds the page in the reactor's thread.
+Metrics need `prometheus-client` (the extra `telemetry`) and a port in `EVENNIA_AI_METRICS_PORT`.
+Their names follow OpenTelemetry's GenAI conventions; names that these lack begin with `evennia_ai`.
+Labels and values contain no player, no NPC and no text. The page is built in the reactor's thread.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -41,7 +40,7 @@ _OF_CALL: Final = (
 
 
 class Metrics(Watcher):
-    """Counts events and serves the numbers. `gauges` is called at each request."""
+    """A watcher that counts events and serves the counts. `gauges` is called for each request."""
 
     def __init__(self, gauges: Callable[[], Gauges], *, port: int, reactor: Any) -> None:
         from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -55,37 +54,45 @@ class Metrics(Watcher):
         more: dict[str, Any] = {"registry": self.registry}
         self._turns = Counter("evennia_ai_turns", "Turns that ended", ["outcome"], **more)
         self._turn_seconds = Histogram(
-            "evennia_ai_turn_duration_seconds", "From begin to end", buckets=SECONDS, **more
+            "evennia_ai_turn_duration_seconds",
+            "Seconds from the start to the end of a turn",
+            buckets=SECONDS,
+            **more,
         )
         self._calls = Counter(
-            "evennia_ai_model_calls", "Calls that ended", [*_OF_CALL, "outcome"], **more
+            "evennia_ai_model_calls", "Model calls that ended", [*_OF_CALL, "outcome"], **more
         )
         self._tokens = Counter(
-            "evennia_ai_tokens", "Tokens by kind", ["gen_ai_request_model", "kind"], **more
+            "evennia_ai_tokens",
+            "Tokens of model calls by kind",
+            ["gen_ai_request_model", "kind"],
+            **more,
         )
         self._used = Histogram(
             "gen_ai_client_token_usage",
-            "Tokens of a call",
+            "Tokens of a model call",
             [*_OF_CALL, "gen_ai_token_type"],
             buckets=TOKENS,
             **more,
         )
         self._seconds = Histogram(
             "gen_ai_client_operation_duration_seconds",
-            "Duration of a call",
+            "Seconds that a model call takes",
             [*_OF_CALL, "error_type"],
             buckets=SECONDS,
             **more,
         )
         self._first_piece = Histogram(
             "gen_ai_client_operation_time_to_first_chunk_seconds",
-            "Until the first piece of a reply",
+            "Seconds until the first part of a reply arrives",
             _OF_CALL,
             buckets=SECONDS,
             **more,
         )
-        self._refusals = Counter("evennia_ai_refusals", "By limit", ["scope", "limit"], **more)
-        self._dropped = Counter("evennia_ai_dropped", "Waited for an answer in vain", **more)
+        self._refusals = Counter(
+            "evennia_ai_refusals", "Calls that a limit refused", ["scope", "limit"], **more
+        )
+        self._dropped = Counter("evennia_ai_dropped", "Events whose answer was dropped", **more)
 
     def answered(self, call: WatchedCall, reply: ChatReply, row: NewCall) -> None:
         """Count a call with a reply."""
@@ -101,30 +108,32 @@ class Metrics(Watcher):
         self._turn_seconds.observe(max(0.0, ended_at - turn.began_at))
 
     def refused(self, npc_ref: str, refusal: Refusal) -> None:
-        """Count a refusal."""
+        """Count a call that a limit refused."""
         self._refusals.labels(refusal.scope, refusal.limit).inc()
 
     def dropped(self, npc_ref: str, count: int, why: str) -> None:
-        """Count dropped answers."""
+        """Count answers that were dropped before they began."""
         self._dropped.inc(count)
 
     @property
     def port(self) -> int:
-        """Return the port that it listens on, 0 while it does not."""
+        """Return the port of the page, 0 if it is not open."""
         return self._port.getHost().port if self._port is not None else 0
 
     def open(self) -> None:
-        """Listen. Retry a little later if another process has the port."""
+        """Open the port. If another process has it, try again a few seconds later."""
         try:
             self._port = self._reactor.listenTCP(
                 self._port_number, Site(MetricsPage(self)), interface=LOOPBACK
             )
         except CannotListenError as error:
-            logger.log_err(f"evennia_ai: metrics, tried again in {RETRY_SECONDS:.0f} s: {error}")
+            logger.log_err(
+                f"evennia_ai: metrics have no port, trying again in {RETRY_SECONDS:.0f} s: {error}"
+            )
             self._retry = self._reactor.callLater(RETRY_SECONDS, self.open)
 
     def close(self) -> None:
-        """Stop listening."""
+        """Close the port."""
         if self._retry is not None and self._retry.active():
             self._retry.cancel()
         if self._port is not None:
@@ -132,7 +141,7 @@ class Metrics(Watcher):
             self._port = None
 
     def page(self) -> bytes:
-        """Return the page that Prometheus reads."""
+        """Return the metrics in the text format of Prometheus."""
         from prometheus_client import generate_latest
 
         page: bytes = generate_latest(self.registry)
@@ -152,27 +161,29 @@ class Metrics(Watcher):
 
 
 class _Standing:
-    """The gauges, which are read when they are requested."""
+    """A collector of the gauges, which reads them only when they are requested."""
 
     def __init__(self, gauges: Callable[[], Gauges]) -> None:
         self._gauges = gauges
 
     def describe(self) -> Iterable[Any]:
-        """Return nothing, so that nothing is read before a request."""
+        """Return nothing. Otherwise the registry would read the gauges before the first request."""
         return ()
 
     def collect(self) -> Iterator[Any]:
         from prometheus_client.core import GaugeMetricFamily
 
         now = self._gauges()
-        waiting = "Utterances that wait for an answer"
+        waiting = "Events that wait for an answer"
         yield GaugeMetricFamily("evennia_ai_queue_length", waiting, value=now.waiting)
-        under_way = "Turns under way"
+        under_way = "Turns that are running"
         yield GaugeMetricFamily("evennia_ai_turns_in_flight", under_way, value=now.in_flight)
         stopped = "Whether the whole game is stopped"
         yield GaugeMetricFamily("evennia_ai_stopped", stopped, value=float(now.is_stopped))
         breakers = GaugeMetricFamily(
-            "evennia_ai_breaker_state", "1 for the state it is in", labels=["endpoint", "state"]
+            "evennia_ai_breaker_state",
+            "1 for the current state of the circuit breaker, else 0",
+            labels=["endpoint", "state"],
         )
         for endpoint, state in now.breakers.items():
             for one in BREAKER_STATES:
@@ -185,22 +196,24 @@ class _Standing:
 def _of_work(work: WorkGauges) -> Iterator[Any]:
     from prometheus_client.core import GaugeMetricFamily
 
-    jobs = GaugeMetricFamily("evennia_ai_jobs", "Jobs of workers", labels=["kind", "state"])
+    jobs = GaugeMetricFamily(
+        "evennia_ai_jobs", "Jobs of the workers by kind and state", labels=["kind", "state"]
+    )
     for state, jobs_of in (("waiting", work.waiting), ("taken", work.taken)):
         for kind, count in jobs_of.items():
             jobs.add_metric([kind, state], count)
     yield jobs
     for name, told, number in (
-        ("workers", "Workers that gave a sign of life lately", work.workers),
-        ("jobs_lag_seconds", "How long the oldest job waits", work.lag_seconds),
-        ("jobs_set_aside", "Jobs that nobody tries again", work.set_aside),
-        ("jobs_unsent", "Jobs that the queue could not be given", work.unsent),
+        ("workers", "Workers that are alive", work.workers),
+        ("jobs_lag_seconds", "Seconds that the oldest job has waited", work.lag_seconds),
+        ("jobs_set_aside", "Jobs that failed and are not tried again", work.set_aside),
+        ("jobs_unsent", "Jobs that could not be sent to the queue", work.unsent),
     ):
         yield GaugeMetricFamily(f"evennia_ai_{name}", told, value=number)
 
 
 class MetricsPage(Resource):
-    """The site's root, with the page `/metrics` only."""
+    """The root of the site, whose only page is `/metrics`."""
 
     isLeaf = False  # noqa: N815 - Twisted's own name
 

@@ -1,8 +1,9 @@
-"""The request log: two lines in the game's log for each call of a model.
+"""Two lines in the game's log for each model call, one for the request and one for the reply.
 
-`LLM_REQUEST` and `LLM_RESPONSE`, each followed by a JSON object in plain ASCII. Both lines of a
-call have the same `id`. Off by default. Texts are cut to their first words unless the game wants
-all of them. Requests never contain the keys of models; in all other texts they are masked.
+The lines are `LLM_REQUEST` and `LLM_RESPONSE`, each followed by a JSON object in ASCII. Both lines
+of a call have the same `id`. The log is off by default. Texts are cut to their first words unless
+the game asks for whole texts. A request itself contains no keys of models. If a key occurs in any
+text, it is masked.
 """
 
 import json
@@ -24,20 +25,23 @@ RESPONSE: Final = "LLM_RESPONSE"
 PREVIEW_CHARACTERS: Final = 60
 LOOKED_AT: Final = 1_000
 
-# The logged names of blocks that differ from their own names.
+# The names in the log of blocks that have another name in the engine.
 _KINDS: Final[dict[Block, str]] = {"dynamic": "dynamic_context"}
 _SPACE: Final = re.compile(r"\s+")
 
 
 class RequestLog(Watcher):
-    """Writes both lines of each call, with whole texts if `in_full`. Masks `secrets`."""
+    """A watcher that writes both lines of each call, with whole texts if `in_full`.
+
+    It masks `secrets` in all texts.
+    """
 
     def __init__(self, *, in_full: bool = False, secrets: Iterable[SecretText] = ()) -> None:
         self._in_full: Final = in_full
         self._secrets: Final = tuple(secret for secret in secrets if secret)
 
     def asked(self, call: WatchedCall, request: ChatRequest, prompt: Sequence[Message]) -> None:
-        """Write the line of the request."""
+        """Write the line of a request."""
         key = call.key
         kinds = kinds_of(request.messages, prompt)
         self._write(
@@ -88,9 +92,9 @@ class RequestLog(Watcher):
         self._write(RESPONSE, {**_ending(call, row), "error": self._clean(str(error))})
 
     def _text(self, text: str) -> dict[str, Any]:
-        """Return a text's length, its hash and its first words."""
+        """Return the length of a text, its hash and its first words."""
         cut = not self._in_full and len(text) > PREVIEW_CHARACTERS
-        # Masked before it is cut, so that no part of a key remains.
+        # Mask keys before the text is cut, so that no part of a key remains.
         shown = self._clean(text[:LOOKED_AT] if cut else text)
         return {
             "characters": len(text),
@@ -104,15 +108,15 @@ class RequestLog(Watcher):
         return text
 
     def _write(self, tag: str, values: dict[str, Any]) -> None:
-        # ASCII, so it contains no line break, control character or bidirectional mark.
+        # ASCII has no line separators, bidirectional marks or other invisible characters.
         logger.log_msg(f"{tag} {json.dumps(values, ensure_ascii=True)}")
 
 
 def kinds_of(sent: Sequence[ChatMessage], prompt: Sequence[Message]) -> list[str]:
     """Return the kind of each sent message: "ordered", "history", "dynamic_context", "event", ...
 
-    A message joined from several has all their kinds, separated by "+". One that is not from the
-    prompt is "added". Without a prompt, each is "message".
+    A message that was joined from several ones has all their kinds, separated by "+". A message
+    that is not from the prompt is "added". If no prompt is known, each kind is "message".
     """
     if not prompt:
         return ["message"] * len(sent)
@@ -121,7 +125,10 @@ def kinds_of(sent: Sequence[ChatMessage], prompt: Sequence[Message]) -> list[str
 
 
 def _kinds_in(sent: ChatMessage, left: list[Message]) -> Iterator[str]:
-    """Yield the kinds of the prompt's next messages that a sent message contains, in order."""
+    """Yield the kinds of the prompt's next messages that a sent message contains.
+
+    Removes these messages from `left`.
+    """
     text, at = _squeeze(sent.content), 0
     while left:
         wanted = _squeeze(left[0].content)
@@ -137,7 +144,7 @@ def _kinds_in(sent: ChatMessage, left: list[Message]) -> Iterator[str]:
 
 
 def _squeeze(text: str) -> str:
-    """Return a text without white space, since adapting messages indents and joins texts."""
+    """Return a text without white space, because adapters indent and join texts."""
     return _SPACE.sub("", text)
 
 

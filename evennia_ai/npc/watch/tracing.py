@@ -1,8 +1,9 @@
-"""Traces: a span per turn and per call of a model, for OpenTelemetry.
+"""OpenTelemetry traces: a span for each turn and for each model call.
 
-Needs `opentelemetry-sdk` (the extra `telemetry`) and `EVENNIA_AI_TRACES`. Spans and attributes have
-the names of OpenTelemetry's GenAI conventions. They are copied here because their package marks
-them as incubating. Spans contain no words unless the game wants them.
+Traces need `opentelemetry-sdk` (the extra `telemetry`) and `EVENNIA_AI_TRACES`. Spans and
+attributes have the names of OpenTelemetry's GenAI conventions. The names are copied here because
+the package of the conventions marks them as unstable. Spans contain no words of the conversation
+unless the game asks for them.
 """
 
 import json
@@ -37,7 +38,7 @@ INPUT_MESSAGES: Final = "gen_ai.input.messages"
 OUTPUT_MESSAGES: Final = "gen_ai.output.messages"
 ERROR_TYPE: Final = "error.type"
 STATUS_CODE: Final = "http.response.status_code"
-# Our own attributes, for which the conventions have no name.
+# Names of our own, for attributes that the conventions lack.
 ROLE: Final = "evennia_ai.role"
 TURN: Final = "evennia_ai.turn"
 OUTCOME: Final = "evennia_ai.outcome"
@@ -46,7 +47,7 @@ _NANOSECONDS: Final = 1_000_000_000
 
 
 class Traces(Watcher):
-    """Makes spans. The spans of calls are inside the span of their turn."""
+    """A watcher that makes spans. The span of a call is inside the span of its turn."""
 
     def __init__(
         self,
@@ -58,8 +59,9 @@ class Traces(Watcher):
         """Prepare the tracer.
 
         Args:
-            provider: Makes the tracer.
-            shutdown: Called at the end, for a provider of our own.
+            provider: An OpenTelemetry provider, which creates the tracer.
+            with_content: Whether spans contain the messages.
+            shutdown: Called at the end, if this package created the provider.
         """
         self._tracer = provider.get_tracer(TRACER)
         self._with_content: Final = with_content
@@ -90,7 +92,7 @@ class Traces(Watcher):
             span.end(_nanoseconds(ended_at))
 
     def asked(self, call: WatchedCall, request: ChatRequest, prompt: Sequence[Message]) -> None:
-        """Start the span of a call, inside that of its turn if there is one."""
+        """Start the span of a call, inside the span of its turn if it has one."""
         from opentelemetry import trace
 
         around = self._turns.get(call.key.npc_ref)
@@ -127,7 +129,7 @@ class Traces(Watcher):
         _end(span, row)
 
     def close(self) -> None:
-        """End open spans, and send what was not sent yet."""
+        """End all open spans, and send those that were not sent yet."""
         for span in (*self._calls.values(), *self._turns.values()):
             span.end()
         self._calls, self._turns = {}, {}
@@ -167,7 +169,7 @@ def _end(span: Any, row: NewCall) -> None:
 
 
 def _fail(span: Any, kind: str) -> None:
-    """Mark a span as failed, with only the kind of error: a message may quote words."""
+    """Mark a span as failed, with the kind of error only, because its message may quote words."""
     from opentelemetry.trace import Status, StatusCode
 
     span.set_attribute(ERROR_TYPE, kind)

@@ -1,8 +1,8 @@
-"""The watchdog: logs the stack of code that blocks the game (`EVENNIA_AI_SLOW_MS`).
+"""A watchdog that logs the stack of code that blocks the game (`EVENNIA_AI_SLOW_MS`).
 
 Evennia's Server does everything in the reactor's thread, so slow code delays all players. A second
-thread regularly asks the reactor for an answer. If none comes in time, it logs what the reactor's
-thread is running at that moment.
+thread regularly sends a question to the reactor. If the answer is late, this thread logs what the
+reactor's thread is running at that moment.
 """
 
 import sys
@@ -13,21 +13,21 @@ from collections.abc import Callable
 from typing import Any, Final
 
 REPEAT_SECONDS: Final = 60.0
-"""The same place is logged at most once in this time."""
+"""The same place in the code is logged at most once in this time."""
 STACK_FRAMES: Final = 12
 
 _ENDING_SECONDS: Final = 0.1
 
 
 class Watchdog:
-    """Watches the thread that creates it, which must be the reactor's."""
+    """Watches the thread that creates it, which must be the reactor's thread."""
 
     def __init__(self, reactor: Any, *, slow_ms: int, log: Callable[[str], None]) -> None:
         """Prepare the watchdog.
 
         Args:
-            slow_ms: How long the reactor may be blocked.
-            log: Called in the reactor's thread.
+            slow_ms: How long the reactor may be blocked before that is logged.
+            log: Called with the message, in the reactor's thread.
         """
         self._reactor: Final = reactor
         self._slow_seconds: Final = slow_ms / 1000

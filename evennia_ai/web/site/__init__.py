@@ -1,1 +1,1 @@
-"""The pages for builders: what NPCs are made of and were told, to look at and to change."""
+"""Web pages on which builders look at their NPCs and prompts, and change texts."""

@@ -1,6 +1,6 @@
-"""A whole lorebook: what its author should look at again, bulk edits, its revisions and reverts.
+"""Pages about a whole lorebook: its lints, bulk edits, and its revisions with revert.
 
-A bulk edit is one revision: every ticked entry gets the value, or none does.
+A bulk edit makes one revision: all ticked entries get the value, or none of them.
 """
 
 import json
@@ -27,14 +27,18 @@ from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.authored.components import shown_outlets
 from evennia_ai.store.authored.life_cycle import Revision
 from evennia_ai.store.authored.lorebooks import StoredBook
-from evennia_ai.web.site.differing import as_values
-from evennia_ai.web.site.page import Page, revision_seen
+from evennia_ai.web.site.differing import difference_values
+from evennia_ai.web.site.page import Page, read_seen_revision
 
 MOST_LINTS: Final = 200
 
 
-def book_seen(page: Page, name: str) -> StoredBook:
-    """The book of this name; NotStoredError where there is none that may be seen."""
+def get_visible_book(page: Page, name: str) -> StoredBook:
+    """Return the lorebook with this name.
+
+    Raises:
+        NotStoredError: There is no such book, or the viewer may not see it.
+    """
     stored = lorebooks.get_book(name)
     if not viewer_of(page.request.user).may_view(stored.locks):
         raise NotStoredError("lorebook", name)
@@ -42,20 +46,22 @@ def book_seen(page: Page, name: str) -> StoredBook:
 
 
 def edit_ticked(page: Page, name: str) -> HttpResponseBase:
-    """Change every entry that is ticked in the form of a book's page, as one revision.
+    """Change all entries that are ticked in the form of a book's page, as one revision.
 
-    FormatError, TypedError: a value that cannot be. EditConflictError: the book is another one
-    than was shown.
+    Raises:
+        FormatError, TypedError: A value is invalid, or no entry is ticked.
+        NotStoredError: The viewer may not see the book or a ticked entry.
+        EditConflictError: The book was changed since the form was shown.
     """
     form = page.request.POST
-    stored, uids = book_seen(page, name), form.getlist("entry")
+    stored, uids = get_visible_book(page, name), form.getlist("entry")
     locks = lorebooks.entry_locks(name)
     may_view = viewer_of(page.request.user).may_view
     if not all(may_view(locks.get(uid, "")) for uid in uids):
         raise NotStoredError(f"entry of lorebook '{name}' called", uids[0])
     if not uids:
-        raise FormatError("form", "ticks no entry; nothing was changed")
-    seen, fields = revision_seen(form.get("seen", "")), _wanted(form)
+        raise FormatError("form", "no entry is ticked; nothing was changed")
+    seen, fields = read_seen_revision(form.get("seen", "")), _wanted(form)
     data: Any = json.loads(stored.source)
     for uid in uids:
         with in_words_of(f"entry {uid}"):
@@ -66,13 +72,13 @@ def edit_ticked(page: Page, name: str) -> HttpResponseBase:
 
 
 def _wanted(form: Mapping[str, str]) -> dict[str, Any]:
-    """The fields that a bulk edit gives; `do` is one of the buttons."""
+    """Return the field and value of a bulk edit. `do` is the name of the pressed button."""
     do = form.get("do", "")
     if do in ("on", "off"):
         return {"enabled": do == "on"}
     word, text = form.get("field", "").strip(), form.get("value", "").strip()
     if do != "set" or not word or not text:
-        raise FormatError("form", "says no field and value to set; nothing was changed")
+        raise FormatError("form", "no field and value to set were given; nothing was changed")
     if word == "order":
         return {"order": parse_number(text)}
     field = find_field(word)
@@ -80,12 +86,12 @@ def _wanted(form: Mapping[str, str]) -> dict[str, Any]:
 
 
 class LintsPage(Page):
-    """`/ai/lore/<book>/lints/`: what its author should look at again."""
+    """`/ai/lore/<book>/lints/`: problems in a book that its author should check."""
 
     template = "evennia_ai/lints.html"
 
-    def told(self, name: str) -> dict[str, Any]:
-        stored, given = book_seen(self, name), conf()
+    def page_values(self, name: str) -> dict[str, Any]:
+        stored, given = get_visible_book(self, name), conf()
         locks = lorebooks.entry_locks(name)
         may_view = viewer_of(self.request.user).may_view
         found = [
@@ -103,11 +109,11 @@ class LintsPage(Page):
 
 
 class BookRevisionPage(Page):
-    """`/ai/lore/<book>/revision/<n>/`: what a revision changed; POST goes back to it."""
+    """`/ai/lore/<book>/revision/<n>/`: what a revision changed. POST reverts the book to it."""
 
     template = "evennia_ai/book_revision.html"
 
-    def told(self, name: str, number: int) -> dict[str, Any]:
+    def page_values(self, name: str, number: int) -> dict[str, Any]:
         change = self._seen(name, number)
         before = lorebooks.LOREBOOKS.revision_before(name, number)
         now = lorebooks.get_book(name) if name in lorebooks.LOREBOOKS.list_keys() else None
@@ -124,9 +130,13 @@ class BookRevisionPage(Page):
         }
 
     def post(self, request: HttpRequest, name: str, number: int) -> HttpResponseBase:
-        """Give the book the text of this revision; EditConflictError if it changed meanwhile."""
+        """Revert the book to this revision.
+
+        Raises:
+            EditConflictError: The book was changed since the page was shown.
+        """
         self._seen(name, number)
-        seen = revision_seen(request.POST.get("seen", ""))
+        seen = read_seen_revision(request.POST.get("seen", ""))
         lorebooks.LOREBOOKS.revert(name, number, by=self.actor, seen_revision=seen)
         return HttpResponseRedirect(reverse("evennia_ai:book", kwargs={"name": name}))
 
@@ -140,15 +150,15 @@ class BookRevisionPage(Page):
     def _compared(
         self, name: str, number: int, what: str, before: str | None, after: str | None
     ) -> dict[str, Any]:
-        """What is different in what may be seen of two texts; None where they are too long."""
+        """Return the differences of two texts without hidden entries; None if they are too long."""
         locks = {**lorebooks.LOREBOOKS.locks_of(name, number)[1]}
         may_view = viewer_of(self.request.user).may_view
         lines = book_differences(before, after, sees=lambda uid: may_view(locks.get(uid, "")))
-        return {what: None if lines is None else as_values(lines)}
+        return {what: None if lines is None else difference_values(lines)}
 
 
 def _text(revision: Revision[lorebooks.StoredBook] | None) -> str | None:
-    """Return the text that a revision put in force, or None."""
+    """Return the text of an approved revision; None if there is none or it removed the book."""
     if revision is None or not revision.is_in_force:
         return None
     return lorebooks.LOREBOOKS.whole(revision.value).source

@@ -1,4 +1,4 @@
-"""Lorebooks: which there are, and the entries of one, a page of them at a time."""
+"""The list of lorebooks, and the page with the entries of one book."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -14,8 +14,8 @@ from evennia_ai.npc.mind import npc_list
 from evennia_ai.npc.mind.viewers import viewer_of
 from evennia_ai.npc.views.parse_cache import attached_book
 from evennia_ai.store.authored import lorebooks
-from evennia_ai.web.site.book_editing import book_seen, edit_ticked
-from evennia_ai.web.site.lore_turns import item_of, newest_judged, usual_npc
+from evennia_ai.web.site.book_editing import edit_ticked, get_visible_book
+from evennia_ai.web.site.lore_turns import newest_lore_verdicts, usual_npc, verdict_item
 from evennia_ai.web.site.page import Page, name_of, scopes_in_words
 
 PAGE_ENTRIES: Final = 50
@@ -23,21 +23,21 @@ SHOWN: Final[Mapping[str, tuple[str, Callable[[LoreEntry], bool]]]] = {
     "": ("all", lambda entry: True),
     "on": ("on", lambda entry: entry.enabled),
     "off": ("off", lambda entry: not entry.enabled),
-    "constant": ("always there", lambda entry: entry.enabled and entry.constant),
-    "keys": ("by their keys", lambda entry: entry.enabled and not entry.constant),
+    "constant": ("constant", lambda entry: entry.enabled and entry.constant),
+    "keys": ("activated by keys", lambda entry: entry.enabled and not entry.constant),
 }
-"""Which entries are listed: the words of the filter, and whether one is so."""
+"""The filters of the page by key: the words that it shows, and the test of an entry."""
 AWAKE: Final = "awake"
-"""The filter for those that were in the newest prompt."""
+"""The filter for entries that were in the newest prompt."""
 _TOKENS: Final = Slot[Mapping[str, int]]("tokens of entries, for pages")
 
 
 class BooksPage(Page):
-    """`/ai/lore/`: the books that may be seen."""
+    """`/ai/lore/`: the lorebooks that the viewer may see."""
 
     template = "evennia_ai/books.html"
 
-    def told(self) -> dict[str, Any]:
+    def page_values(self) -> dict[str, Any]:
         may_view = viewer_of(self.request.user).may_view
         attached = {
             name: lorebooks.LOREBOOKS.assigned_to(name) for name in lorebooks.LOREBOOKS.list_keys()
@@ -57,13 +57,13 @@ class BooksPage(Page):
 
 
 class BookPage(Page):
-    """`/ai/lore/<book>/`: the entries of one book that may be seen."""
+    """`/ai/lore/<book>/`: the entries of one book that the viewer may see."""
 
     template = "evennia_ai/book.html"
 
-    def told(self, name: str) -> dict[str, Any]:
+    def page_values(self, name: str) -> dict[str, Any]:
         may_view = viewer_of(self.request.user).may_view
-        stored = book_seen(self, name)
+        stored = get_visible_book(self, name)
         locks = lorebooks.entry_locks(name)
         book = attached_book(stored)
         wanted = self.request.GET.get("find", "")[:80]
@@ -76,7 +76,7 @@ class BookPage(Page):
         else:
             shown = shown if shown in SHOWN else ""
             found = [entry for entry in found if SHOWN[shown][1](entry)]
-        page, pages = self.paged(len(found), PAGE_ENTRIES)
+        page, pages = self.requested_page(len(found), PAGE_ENTRIES)
         return {
             "book": name,
             "revision": stored.revision,
@@ -87,7 +87,7 @@ class BookPage(Page):
             "pages": pages,
             "count": len(found),
             "hidden": len(book.entries) - len(seen),
-            "totals": _totals(seen, tokens_of_entries(book)),
+            "totals": _totals(seen, entry_tokens(book)),
             "newest": {**newest, "awake": len(newest["awake"])},
             "entries": list(_entries(found[(page - 1) * PAGE_ENTRIES : page * PAGE_ENTRIES])),
             "revisions": [
@@ -101,10 +101,10 @@ class BookPage(Page):
             ],
         }
 
-    def beside(self, told: Mapping[str, Any]) -> dict[str, Any]:
+    def html_values(self, told: Mapping[str, Any]) -> dict[str, Any]:
         words = {key: name for key, (name, _) in SHOWN.items()}
         if told["newest"]["npc"]:
-            words[AWAKE] = f"awake in the newest turn of {told['newest']['npc']}"
+            words[AWAKE] = f"active in the newest turn of {told['newest']['npc']}"
         return {
             "words": ["order", *TYPED_FIELDS],
             "filters": [
@@ -114,7 +114,7 @@ class BookPage(Page):
         }
 
     def post(self, request: HttpRequest, name: str) -> HttpResponseBase:
-        """Edit all entries that are ticked."""
+        """Change all entries that are ticked."""
         return edit_ticked(self, name)
 
 
@@ -123,8 +123,11 @@ def _has(entry: LoreEntry, wanted: str) -> bool:
     return any(wanted in text.casefold() for text in texts)
 
 
-def tokens_of_entries(book: Lorebook) -> Mapping[str, int]:
-    """What each entry's text costs as it is written, by its uid; counted once for a revision."""
+def entry_tokens(book: Lorebook) -> Mapping[str, int]:
+    """Return the tokens of each entry's text with its macros unexpanded, by the entry's uid.
+
+    They are counted once for each revision of the book.
+    """
     known = book.memo.get(_TOKENS)
     if known is None:
         known = {entry.uid: ESTIMATE.count(entry.template.source) for entry in book.entries}
@@ -133,7 +136,7 @@ def tokens_of_entries(book: Lorebook) -> Mapping[str, int]:
 
 
 def _totals(seen: Sequence[LoreEntry], tokens: Mapping[str, int]) -> dict[str, int]:
-    """Of the entries that may be seen: how many, and what all that are on would cost at once."""
+    """Count visible entries, and the tokens that all enabled ones would need together."""
     on = [entry for entry in seen if entry.enabled]
     return {
         "entries": len(seen),
@@ -144,14 +147,14 @@ def _totals(seen: Sequence[LoreEntry], tokens: Mapping[str, int]) -> dict[str, i
 
 
 def _newest(name: str, seen: Sequence[LoreEntry], account: Any) -> dict[str, Any]:
-    """The newest turn of the NPC that is looked at first, and which entries were in its prompt."""
+    """Return the newest turn of the book's usual NPC, and which entries were in its prompt."""
     ref = usual_npc(name)
-    newest = newest_judged(account, ref, 1) if ref else {}
+    newest = newest_lore_verdicts(account, ref, 1) if ref else {}
     if not newest:
         return {"ref": ref, "npc": "", "turn": None, "awake": {}, "tokens": 0}
     ((number, by_item),) = newest.items()
     last = {item: told[-1] for item, told in by_item.items()}
-    here = ((entry.uid, last.get(item_of(name, entry))) for entry in seen)
+    here = ((entry.uid, last.get(verdict_item(name, entry))) for entry in seen)
     awake = {uid: told.tokens or 0 for uid, told in here if told is not None and told.kept}
     return {
         "ref": ref,

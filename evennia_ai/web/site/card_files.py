@@ -1,4 +1,4 @@
-"""A card as a file to take along, in each of its forms, and its picture."""
+"""Downloads of a card as a file in any format, and of its picture."""
 
 import time
 from io import BytesIO
@@ -15,12 +15,16 @@ from evennia_ai.web.site.page import Page
 
 
 class CardFileView(Page):
-    """`/ai/cards/<name>/<number>/export/<form>/`: the card as a file of this form."""
+    """`/ai/cards/<name>/<number>/export/<form>/`: the card as a file in this format."""
 
     template = ""
 
     def get(self, request: HttpRequest, **named: Any) -> HttpResponseBase:
-        """The file; FormatError where the card cannot be one of this form."""
+        """Return the file.
+
+        Raises:
+            FormatError: The card cannot be written in this format.
+        """
         name, form = named["name"], named["form"]
         file = cards.CARDS.revision_file(name, named["number"])
         limits = conf().card_limits
@@ -34,12 +38,16 @@ class CardFileView(Page):
 
 
 class PictureView(Page):
-    """`/ai/cards/<name>/<number>/picture/`: the PNG file that the card came in, or its icon."""
+    """`/ai/cards/<name>/<number>/picture/`: the PNG file that held the card, or the card's icon."""
 
     template = ""
 
     def get(self, request: HttpRequest, **named: Any) -> HttpResponseBase:
-        """The picture; NotStoredError where it has none."""
+        """Return the picture.
+
+        Raises:
+            NotStoredError: The card has none.
+        """
         file = cards.CARDS.revision_file(named["name"], named["number"])
         picture = load_card(file.content, limits=conf().card_limits).picture
         if picture is None:

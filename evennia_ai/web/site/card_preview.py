@@ -1,4 +1,4 @@
-"""A card in a prompt: the newest turn of an NPC as it would be with it, and with what grants."""
+"""A preview of a card: an NPC's newest turn, composed again with this card and chosen grants."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,29 +11,28 @@ from evennia_ai.npc.views.looking import past_of, trial_report
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import cards
 from evennia_ai.store.history import turns
-from evennia_ai.web.site.column import column_of, rows
+from evennia_ai.web.site.column import column_of, column_rows
 from evennia_ai.web.site.looking import seer_for
-from evennia_ai.web.site.page import Page, name_of, named_npc
+from evennia_ai.web.site.page import Page, find_npc_ref, name_of
 
 
 class PreviewPage(Page):
-    """`/ai/cards/<name>/<number>/preview/`: the newest turn of an NPC as it would be with it.
+    """`/ai/cards/<name>/<number>/preview/`: an NPC's newest turn as it would be with this card.
 
-    `npc` says whose turn, else it is one who plays the card; `grant` what the card would be
-    granted. Nothing is stored and no model is asked.
+    The parameter `npc` names the NPC; without it, the page takes an NPC that plays the card. Each
+    parameter `grant` names a grant that the card would have. Nothing is stored and no model is
+    asked.
     """
 
     template = "evennia_ai/preview.html"
 
-    def told(self, name: str, number: int) -> dict[str, Any]:
+    def page_values(self, name: str, number: int) -> dict[str, Any]:
         asked = self.request.GET.get("npc", "").strip()
-        ref = named_npc(asked) if asked else next(iter(cards.players_of(name)), "")
+        ref = find_npc_ref(asked) if asked else next(iter(cards.players_of(name)), "")
         newest = turns.last_turn(ref) if ref else None
         if newest is None:
-            who = name_of(ref) if ref else "nobody"
-            raise FormatError(
-                "npc", f"{who} has had no turn to show it in; name an NPC that has spoken"
-            )
+            why = f"{name_of(ref)} has had no turn" if ref else "no NPC plays this card"
+            raise FormatError("npc", f"{why}; name an NPC that has had a turn")
         granted = frozenset(g for g in ALLOWS if g in self.request.GET.getlist("grant"))
         file = cards.CARDS.revision_file(name, number)
         found = load_card(file.content, limits=conf().card_limits)
@@ -49,11 +48,11 @@ class PreviewPage(Page):
             **column_of(report),
         }
 
-    def beside(self, told: Mapping[str, Any]) -> dict[str, Any]:
+    def html_values(self, told: Mapping[str, Any]) -> dict[str, Any]:
         everything = "all" in self.request.GET
         switches = [{"grant": one, "on": one in told["granted"]} for one in ALLOWS]
         return {
-            "rows": list(rows(told["messages"], everything=everything)),
+            "rows": list(column_rows(told["messages"], everything=everything)),
             "movable": {},
             "switches": switches,
         }

@@ -1,8 +1,8 @@
-"""Cards: which are in force and which imports wait; the report of each, and what answers it.
+"""Pages about cards: the list, uploads, and the report of each revision with its decision.
 
-A file only waits when it is uploaded. Its report says what becomes of every text in it, and what is
-granted when it is approved is all that it may do: the same steps as `card/import`, `/report`,
-`/approve` and `/assign` in the game.
+An uploaded file waits until a builder approves it. Its report says what happens to every text in
+it. The card can do nothing that was not granted with the approval. These are the same steps as
+`card/import`, `/report`, `/approve` and `/assign` in the game.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,19 +27,19 @@ from evennia_ai.store.authored.card_files import card_file
 from evennia_ai.store.authored.cards import StoredCard
 from evennia_ai.store.authored.files import AuthoredFile
 from evennia_ai.store.authored.life_cycle import Revision
-from evennia_ai.web.site.differing import as_values
-from evennia_ai.web.site.page import Page, named_npc, revision_seen
+from evennia_ai.web.site.differing import difference_values
+from evennia_ai.web.site.page import Page, find_npc_ref, read_seen_revision
 
 MOST_REVISIONS: Final = 20
 _WITH_PICTURES: Final = ("png", "apng", "charx")
 
 
 class CardsPage(Page):
-    """`/ai/cards/`: the cards in force, the imports that wait, and the upload of one more."""
+    """`/ai/cards/`: the approved cards, the imports that wait for approval, and the upload form."""
 
     template = "evennia_ai/cards.html"
 
-    def told(self) -> dict[str, Any]:
+    def page_values(self) -> dict[str, Any]:
         names = cards.CARDS.list_keys()
         return {
             "cards": [_row(name) for name in names],
@@ -51,15 +51,17 @@ class CardsPage(Page):
         }
 
     def post(self, request: HttpRequest) -> HttpResponseBase:
-        """Let the uploaded file wait under the name that is given, else under its own."""
+        """Store the uploaded file as a waiting import, under the typed name or the card's own."""
         sent = request.FILES.get("file")
         given = conf()
         if sent is None:
-            raise FormatError("form", "holds no file; choose a card's JSON, PNG, APNG or CHARX")
+            raise FormatError(
+                "form", "no file was chosen; choose a card's JSON, PNG, APNG or CHARX file"
+            )
         if sent.size > given.card_limits.file_bytes:
             raise FormatError(
                 "size",
-                f"the file has {sent.size} bytes and the limit is {given.card_limits.file_bytes}",
+                f"the file has {sent.size} bytes, but the limit is {given.card_limits.file_bytes}",
             )
         content = sent.read()
         found = load_card(content, limits=given.card_limits)
@@ -68,16 +70,18 @@ class CardsPage(Page):
         )
         number = cards.import_card(name, card_file(content, found), by=self.actor)
         if number is None:
-            raise FormatError("card", f"this very file is card '{name}' in force already")
+            raise FormatError(
+                "card", f"card '{name}' already has exactly this file; nothing was changed"
+            )
         return _to(name, number)
 
 
 class CardPage(Page):
-    """`/ai/cards/<name>/<number>/`: the report of one revision or import, and what may be done."""
+    """`/ai/cards/<name>/<number>/`: the report of a revision or import, with its actions."""
 
     template = "evennia_ai/card.html"
 
-    def told(self, name: str, number: int) -> dict[str, Any]:
+    def page_values(self, name: str, number: int) -> dict[str, Any]:
         change = cards.CARDS.revision(name, number)
         file = cards.CARDS.revision_file(name, number)
         card = cards.card_or_none(name)
@@ -91,7 +95,7 @@ class CardPage(Page):
             "players": _players(name),
             "greetings": _greetings(parsed_card(card)) if card else [],
             "has_picture": file.carrier in _WITH_PICTURES,
-            "difference": as_values(_differing(name, number, file)),
+            "difference": difference_values(_differing(name, number, file)),
             "report": report_object(report),
             "report_lines": report_lines(report),
             "revisions": [
@@ -99,12 +103,14 @@ class CardPage(Page):
             ],
         }
 
-    def beside(self, told: Mapping[str, Any]) -> dict[str, Any]:
+    def html_values(self, told: Mapping[str, Any]) -> dict[str, Any]:
         wanted = {use["grant"] for use in told["report"]["uses"]}
         return {"switches": list(_switches(wanted, set(told["grants"])))}
 
     def post(self, request: HttpRequest, name: str, number: int) -> HttpResponseBase:
-        """Do what `do` says: approve with the grants that are ticked, reject, assign."""
+        """Approve with the ticked grants, reject, assign, or set a greeting, as the field `do`
+        says.
+        """
         acts = {
             "approve": self._approve,
             "reject": self._reject,
@@ -119,31 +125,33 @@ class CardPage(Page):
     def _approve(self, name: str, number: int) -> HttpResponseBase:
         ticked = frozenset(self.request.POST.getlist("grant"))
         if unknown := ticked - ALLOWS.keys():
-            raise FormatError("form", f"there is no grant {', '.join(sorted(unknown))}")
+            raise FormatError(
+                "form", f"there is no grant named {', '.join(sorted(unknown))}; nothing was changed"
+            )
         grants: Grants = frozenset(grant for grant in ALLOWS if grant in ticked)
         card = cards.CARDS.approve(
             name, number, grants=grants, by=self.actor, newest_seen=self._seen()
         )
-        with suppress(FormatError):  # the NPC's turns report a text that cannot be read
-            read_ahead(card)  # in this thread, which is not the game's
+        with suppress(FormatError):  # the turns of an NPC report a card that cannot be read
+            read_ahead(card)  # parse it in this thread, so that the game's thread does not have to
         return _to(name, card.revision)
 
     def _reject(self, name: str, number: int) -> HttpResponseBase:
         if not cards.CARDS.reject(name, by=self.actor, newest_seen=self._seen()):
-            raise FormatError("card", f"no import of a card '{name}' waits any more")
+            raise FormatError("card", f"no import of card '{name}' waits for approval any longer")
         return HttpResponseRedirect(reverse("evennia_ai:cards"))
 
     def _seen(self) -> int:
-        """Return the revision that the form was made from."""
-        return revision_seen(self.request.POST.get("seen", ""))
+        """Return the number of the revision that the form was made from."""
+        return read_seen_revision(self.request.POST.get("seen", ""))
 
     def _assign(self, name: str, number: int) -> HttpResponseBase:
-        npc = named_npc(self.request.POST.get("npc", ""))
+        npc = find_npc_ref(self.request.POST.get("npc", ""))
         cards.CARDS.assign(name, of_npc(npc), by=self.actor)
         return _to(name, number)
 
     def _greet(self, name: str, number: int) -> HttpResponseBase:
-        """Let an NPC that plays the card open with the greeting that is chosen."""
+        """Set the greeting with which an NPC that plays the card opens a conversation."""
         ref, text = self.request.POST.get("npc", ""), self.request.POST.get("greeting", "")
         if ref not in cards.players_of(name):
             raise FormatError("npc", f"#{ref[:40]} does not play the card '{name}'")
@@ -170,7 +178,9 @@ def _players(name: str) -> list[dict[str, Any]]:
 
 
 def _greetings(card: Card) -> list[dict[str, Any]]:
-    """The greetings that say something, the first message being 0; those for groups come last."""
+    """Return the greetings that are not empty. Number 0 is the first message; those for groups are
+    last.
+    """
     own = len(greetings(card))
     return [
         {"index": index, "text": text, "for_groups": index >= own}
@@ -180,7 +190,7 @@ def _greetings(card: Card) -> list[dict[str, Any]]:
 
 
 def _differing(name: str, number: int, file: AuthoredFile) -> Iterator[str]:
-    """What is different from the file that was in force before."""
+    """Yield the differences from the card that was approved before this file."""
     before = cards.CARDS.revision_before(name, number)
     if before is None:
         return iter(())
@@ -225,6 +235,6 @@ def _change(change: Revision[StoredCard]) -> dict[str, Any]:
 
 
 def _switches(wanted: set[str], had: set[str]) -> Iterator[dict[str, Any]]:
-    """Every grant: what it allows, whether the file wants it, whether the card in force has it."""
+    """Yield each grant: what it allows, and if the file uses it and the approved card has it."""
     for grant, allows in ALLOWS.items():
         yield {"grant": grant, "allows": allows, "wants": grant in wanted, "had": grant in had}

@@ -1,7 +1,7 @@
-"""A card in a form: made from nothing, and each of its fields written, as `card/create` and `/set`.
+"""Forms in which a builder creates a card and edits its fields, like `card/create` and `card/set`.
 
-What a builder writes is the builder's own: it needs no approval, and counts from the next turn on.
-What is typed is never lost: where it cannot be saved the form comes back with it and says why.
+A card that a builder writes needs no approval. It applies from the next turn on. If a text cannot
+be saved, the form is shown again with what was typed and says why.
 """
 
 import time
@@ -25,23 +25,25 @@ from evennia_ai.formats.cards.writing import (
 from evennia_ai.npc.views.parse_cache import parsed_card
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import card_files, cards
-from evennia_ai.web.site.page import Page, revision_seen
+from evennia_ai.web.site.page import Page, read_seen_revision
 
 NEW_GREETING: Final = "greeting/new"
-"""The field of the form that adds a greeting behind the others."""
+"""The name of the form's field that adds a greeting after the others."""
 _SHORT: Final = ("name", "nickname", "creator", "version", "tags")
 
 
 class NewCardPage(Page):
-    """`/ai/cards/new/`: a name and who it is; the rest is written in its form."""
+    """`/ai/cards/new/`: the name and description of a new card. `CharacterPage` has its other
+    fields.
+    """
 
     template = "evennia_ai/new_card.html"
 
-    def told(self) -> dict[str, Any]:
+    def page_values(self) -> dict[str, Any]:
         return {"name": "", "description": "", "problem": ""}
 
     def post(self, request: HttpRequest) -> HttpResponseBase:
-        """Make the card; it is in force at once."""
+        """Create the card, which needs no approval, and open its form."""
         typed = {name: _plain(request.POST.get(name, "")) for name in ("name", "description")}
         try:
             name = cards.CARDS.known_name(cards.CARDS.typeable_name(typed["name"].strip()))
@@ -51,28 +53,28 @@ class NewCardPage(Page):
             )
             cards.create_card(name, file, by=self.actor)
         except EvenniaAIError as error:
-            return self.shown({**typed, "problem": str(error)}, status=400)
+            return self.render_values({**typed, "problem": str(error)}, status=400)
         return _to_form(name)
 
 
 class CharacterPage(Page):
-    """`/ai/cards/<name>/edit/`: every field of a card in force."""
+    """`/ai/cards/<name>/edit/`: a form with every field of an approved card."""
 
     template = "evennia_ai/character.html"
 
-    def told(self, name: str) -> dict[str, Any]:
+    def page_values(self, name: str) -> dict[str, Any]:
         stored = cards.get_card(name)
         card = parsed_card(stored)
         texts = {str(field): text_of(card, field) for field in fields_of(card)}
         return self._form(name, revision=stored.revision, sha256=stored.sha256, texts=texts)
 
     def post(self, request: HttpRequest, name: str) -> HttpResponseBase:
-        """Write what the form holds as one revision of the card."""
+        """Save all fields of the form as one revision of the card."""
         stored = cards.get_card(name)
         typed = {key: _plain(text) for key, text in request.POST.items()}
         seen = typed.get("seen", "")
         try:
-            revision = revision_seen(typed.get("revision", ""))
+            revision = read_seen_revision(typed.get("revision", ""))
             shown_then = replace(stored, sha256=seen, revision=revision)
             if stored.sha256 == seen:
                 self._save(shown_then, typed)
@@ -83,11 +85,15 @@ class CharacterPage(Page):
             texts = {field: typed.get(field, text) for field, text in known.items()}
             told = self._form(name, revision=stored.revision, sha256=seen, texts=texts)
             status = 409 if isinstance(error, EditConflictError) else 400
-            return self.shown({**told, "problem": str(error)}, status=status)
+            return self.render_values({**told, "problem": str(error)}, status=status)
         return _to_form(name, saved=True)
 
     def _refuse(self, name: str, seen: int) -> None:
-        """EditConflictError: the card in force is another one than the form was made from."""
+        """Report that the card was changed since the form was shown.
+
+        Raises:
+            EditConflictError: Always.
+        """
         newest = cards.CARDS.newest_number(name)
         by = cards.CARDS.last_changed_by(name)
         raise EditConflictError(f"card '{name}'", seen, newest, by)
@@ -121,7 +127,10 @@ class CharacterPage(Page):
 
 
 def _written(card: Card, typed: Mapping[str, str]) -> Card:
-    """The card with the texts of the form; greetings from the last on, so their numbers hold."""
+    """Return the card with the form's texts.
+
+    Greetings are written from the last to the first, because removing one renumbers those after it.
+    """
     for field in reversed(list(fields_of(card))):
         text = typed.get(str(field))
         if text is not None and text != text_of(card, field):
@@ -133,7 +142,7 @@ def _written(card: Card, typed: Mapping[str, str]) -> Card:
 
 
 def _plain(text: str) -> str:
-    """A text as a browser sends it, with the line ends that everything here has."""
+    """Return a browser's text with line feeds in place of its CR LF line ends."""
     return text.replace("\r\n", "\n")
 
 

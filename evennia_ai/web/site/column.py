@@ -1,7 +1,7 @@
-"""A prompt as a column: the plain values of a report that pages and their JSON show.
+"""A prompt as a column of messages: the report as plain values for pages and their JSON.
 
-Nothing is decided here: a report says what was sent and why, and `minds.visibility` has taken out
-of it what may not be seen.
+This module decides nothing. The report says what was sent and why, and `npc.views.visibility` has
+already removed what the viewer may not see.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,13 +22,14 @@ from evennia_ai.engine.prompt.trace import Verdict
 
 BAR_CELLS: Final = 1000
 MOST_ITEMS: Final = 50
-"""Items of one reason that are named; of more it is told how many."""
+"""The most items that are named for one reason. The page shows only the number of the others."""
 MOST_SAID: Final = 40
-"""Messages of what was said that are rows of a column, the newest; `?all` shows the others."""
+"""The most messages of the conversation that get rows of their own, the newest. `?all` shows all.
+"""
 
 
 def column_of(report: Report) -> dict[str, Any]:
-    """The account of a prompt as plain values."""
+    """Return the report of a prompt as plain values."""
     kept, left = final_verdicts(report)
     return {
         "tokens": report.tokens,
@@ -53,7 +54,7 @@ def column_of(report: Report) -> dict[str, Any]:
 
 
 def _bar(report: Report) -> Iterator[dict[str, Any]]:
-    """The stretches of a bar of `BAR_CELLS`, each with where it begins."""
+    """Yield the segments of the token bar, which is `BAR_CELLS` wide, each with its start."""
     at = 0
     for share in token_shares(report, cells=BAR_CELLS):
         yield {
@@ -110,7 +111,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
 
 
 def _by_reason(left: Sequence[Verdict]) -> list[dict[str, Any]]:
-    """What was left out, items of one reason together, the reason of most items first."""
+    """Return the items that were left out, grouped by reason; the largest group comes first."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for verdict in left:
         reasons.setdefault((STAGES[verdict.stage], verdict.reason), []).append(verdict.item)
@@ -121,8 +122,10 @@ def _by_reason(left: Sequence[Verdict]) -> list[dict[str, Any]]:
     return sorted(told, key=lambda one: -int(str(one["count"])))
 
 
-def rows(messages: Sequence[Mapping[str, Any]], *, everything: bool) -> Iterator[dict[str, Any]]:
-    """The rows of a column: long stretches of what was said are one row, unless `everything`."""
+def column_rows(
+    messages: Sequence[Mapping[str, Any]], *, everything: bool
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a column. Unless `everything`, older messages are folded into one row."""
     said = [message["index"] for message in messages if message["said"]]
     folded = set() if everything else set(said[:-MOST_SAID])
     hidden: list[Mapping[str, Any]] = []

@@ -1,4 +1,4 @@
-"""Two prompts beside each other: what came, went, moved or reads otherwise; the first break."""
+"""A comparison of two prompts: texts added, removed, moved or changed, and the first difference."""
 
 from typing import Any
 
@@ -14,11 +14,11 @@ from evennia_ai.web.site.trying import trial_in
 
 
 class DiffPage(Page):
-    """`/ai/npc/<ref>/diff/<a>/<b>/`: two turns, or one and itself with a trial."""
+    """`/ai/npc/<ref>/diff/<a>/<b>/`: two turns compared, or one turn with and without a trial."""
 
     template = "evennia_ai/diff.html"
 
-    def told(self, ref: str, older: int, newer: int) -> dict[str, Any]:
+    def page_values(self, ref: str, older: int, newer: int) -> dict[str, Any]:
         seer, trial = seer_for(self.request.user, ref), trial_in(self.request)
         first = turns.get_turn(ref, older)
         before = sent_report(seer, first, past_reader())
@@ -59,7 +59,7 @@ class DiffPage(Page):
 
 
 def _shared(before: Report, after: Report) -> int:
-    """How many messages at the start of both are the same."""
+    """Return how many messages at the start of both prompts are equal."""
     pairs = zip(before.messages, after.messages, strict=False)
     count = 0
     for old, new in pairs:
@@ -75,7 +75,7 @@ def _shared(before: Report, after: Report) -> int:
 
 
 def _moved(before: Report, after: Report) -> list[dict[str, Any]]:
-    """The texts in the history of both that stand at another depth now."""
+    """Return the texts that are inside the history of both prompts, at different depths."""
     old, new = _depths(before), _depths(after)
     return [
         {"item": item, "depth_before": old[item], "depth": depth}
@@ -85,7 +85,7 @@ def _moved(before: Report, after: Report) -> list[dict[str, Any]]:
 
 
 def _depths(report: Report) -> dict[str, int]:
-    """How many messages of the conversation stand behind each text in the history."""
+    """Return the depth of each text inside the history, by the text's origin."""
     found: dict[str, int] = {}
     follow = 0
     for message in reversed(report.messages):

@@ -1,4 +1,4 @@
-"""What is different in two texts, as the values that a page shows."""
+"""Differences of two texts as plain values for a page."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -10,15 +10,15 @@ _HOW: Final = {"- ": "gone", "-": "gone", "+ ": "new", "+": "new", "  ": "same",
 MOST_LINES: Final = 400
 
 
-def difference(before: str, after: str) -> list[dict[str, Any]]:
-    """The lines that are gone and new, with one beside them; nothing where nothing changed."""
-    return as_values(diff_texts(before, after, width=_WIDTH))
+def text_differences(before: str, after: str) -> list[dict[str, Any]]:
+    """Return removed and added lines, each with one line of context. Empty if nothing changed."""
+    return difference_values(diff_texts(before, after, width=_WIDTH))
 
 
-def as_values(lines: Iterable[str]) -> list[dict[str, Any]]:
-    """Lines that begin with `- `, `+ ` or `  `, each with what became of it.
+def difference_values(lines: Iterable[str]) -> list[dict[str, Any]]:
+    """Return lines of a diff (`- `, `+ `, `  `), each marked as removed, added or the same.
 
-    Any other line says of what the lines below it are.
+    Any other line is marked as a heading for the lines below it.
     """
     told = [_value(line) for line in lines]
     if len(told) <= MOST_LINES:

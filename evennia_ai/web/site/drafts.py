@@ -1,4 +1,4 @@
-"""A draft of a page: what it would change, what its writer was shown, and the decision."""
+"""The page of a draft: what it would change, what its writer was shown, and the decision on it."""
 
 from typing import Any
 
@@ -13,17 +13,17 @@ from evennia_ai.npc.mind.viewers import viewer_of
 from evennia_ai.npc.views.drafting import is_written, may_see_draft, to_be_written
 from evennia_ai.store.knowledge import knowledge_bases, page_drafts, pages
 from evennia_ai.store.knowledge.page_drafts import StoredDraft
-from evennia_ai.web.site.differing import difference
-from evennia_ai.web.site.knowledge import draft_row, tells_texts
+from evennia_ai.web.site.differing import text_differences
+from evennia_ai.web.site.knowledge import draft_row, shows_texts
 from evennia_ai.web.site.page import Page
 
 
 class DraftPage(Page):
-    """`/ai/drafts/<number>/`: one draft."""
+    """`/ai/drafts/<number>/`: one draft of a knowledge page."""
 
     template = "evennia_ai/draft.html"
 
-    def told(self, number: int) -> dict[str, Any]:
+    def page_values(self, number: int) -> dict[str, Any]:
         found, now = self._seen(number)
         meta = dict(found.context_meta)
         title = f"draft {found.number}, {found.base}/{found.draft.page.name}"
@@ -33,20 +33,24 @@ class DraftPage(Page):
             "note": found.draft.note,
             "was": found.draft.was,
             "now": now.revision if now else "",
-            "difference": difference(write_page(now) if now else "", write_page(found.draft.page)),
+            "difference": text_differences(
+                write_page(now) if now else "", write_page(found.draft.page)
+            ),
             "context": meta,
             "panel": context_panel(title, found.task, meta) if "task_type" in meta else [],
         }
 
     def post(self, request: HttpRequest, number: int) -> HttpResponseBase:
-        """Do what `do` says: `approve` or `refuse`."""
+        """Approve or refuse the draft, as the field `do` says."""
         acts = {"approve": self._approve, "refuse": self._refuse}
         act = acts.get(request.POST.get("do", ""))
         if act is None:
             raise FormatError("form", f"do must be one of {', '.join(acts)}; nothing was changed")
         found, now = self._seen(number)
         if found.state != "waiting":
-            raise StoreError(f"Draft {number} was {found.state} by {found.decided_by} already.")
+            raise StoreError(
+                f"Draft {number} was already {found.state} by {found.decided_by}; nothing changed."
+            )
         act(found, now)
         return HttpResponseRedirect(reverse("evennia_ai:draft", kwargs={"number": number}))
 
@@ -59,12 +63,16 @@ class DraftPage(Page):
         page_drafts.decide_draft(found.number, approved=False, by=self.actor)
 
     def _seen(self, number: int) -> tuple[StoredDraft, KnowledgePage | None]:
-        """The draft and its page as it is; NotStoredError where it may not be seen here."""
+        """Return the draft and the current page.
+
+        Raises:
+            NotStoredError: There is no such draft, or the viewer may not see it.
+        """
         viewer = viewer_of(self.request.user)
         found = page_drafts.draft_or_none(number)
         info = knowledge_bases.base_or_none(found.base) if found else None
-        if found and info and viewer.may_view(info.locks) and tells_texts(info):
+        if found and info and viewer.may_view(info.locks) and shows_texts(info):
             (now,) = pages.pages_named(found.base, [found.draft.page.name])
             if may_see_draft(viewer, found, now):
                 return found, now
-        raise NotStoredError("draft to be read here with the number", str(number))
+        raise NotStoredError("draft that you may read here with the number", str(number))

@@ -1,6 +1,7 @@
-"""One entry of a lorebook in a form: made, changed, each time as a revision of its book.
+"""A form in which a builder creates or edits one entry of a lorebook, as a new revision of the
+book.
 
-What is typed is never lost: where it cannot be saved the form comes back with it and says why.
+If a text cannot be saved, the form is shown again with what was typed and says why.
 """
 
 import json
@@ -32,15 +33,15 @@ from evennia_ai.npc.mind.viewers import viewer_of
 from evennia_ai.npc.views.parse_cache import attached_book
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.authored.lorebooks import StoredBook
-from evennia_ai.web.site.next import MOST_TYPED, preview_seen
-from evennia_ai.web.site.page import Page, name_of, named_npc, revision_seen
+from evennia_ai.web.site.next import MOST_TYPED, visible_preview
+from evennia_ai.web.site.page import Page, find_npc_ref, name_of, read_seen_revision
 
 PLACES: Final = (
     *("before", "after", "depth", "note_top", "note_bottom", "examples_before", "examples_after"),
 )
 LOGICS: Final = get_args(Logic)
 _OTHER: Final = "field-"
-"""What the names of the form's inputs for all other fields begin with."""
+"""The start of the names of the form's inputs for fields without an input of their own."""
 _IN_THE_FORM: Final = ("place", "name", "constant")
 _NEW: Final[Mapping[str, Any]] = {
     "name": "",
@@ -57,17 +58,17 @@ _NEW: Final[Mapping[str, Any]] = {
 
 
 class EntryPage(Page):
-    """`/ai/lore/<book>/entry/<uid>/`, and `/new/` for one that is not there yet."""
+    """`/ai/lore/<book>/entry/<uid>/`, and `/ai/lore/<book>/new/` for a new entry."""
 
     template = "evennia_ai/entry.html"
 
-    def told(self, name: str, uid: str = "") -> dict[str, Any]:
+    def page_values(self, name: str, uid: str = "") -> dict[str, Any]:
         stored = self._book(name, uid)
         fields = dict(_NEW) if not uid else _fields(stored, _entry(stored, uid))
         return self._form(stored, uid, fields)
 
     def post(self, request: HttpRequest, name: str, uid: str = "") -> HttpResponseBase:
-        """Save what the form holds."""
+        """Save the entry of the form."""
         stored = self._book(name, uid)
         typed: dict[str, Any] = dict(_NEW)
         try:
@@ -78,12 +79,16 @@ class EntryPage(Page):
         except EvenniaAIError as error:
             told = self._form(stored, uid, {**typed, **_as_typed(request.POST)})
             status = 409 if isinstance(error, EditConflictError) else 400
-            return self.shown({**told, "problem": str(error)}, status=status)
+            return self.render_values({**told, "problem": str(error)}, status=status)
         where = reverse("evennia_ai:entry", kwargs={"name": name, "uid": made})
         return HttpResponseRedirect(f"{where}?saved=1")
 
     def _book(self, name: str, uid: str) -> StoredBook:
-        """The book, where the account may see it and the entry."""
+        """Return the book.
+
+        Raises:
+            NotStoredError: There is no such book, or the account may not see it or the entry.
+        """
         may_view = viewer_of(self.request.user).may_view
         stored = lorebooks.get_book(name)
         if not may_view(stored.locks) or not may_view(lorebooks.entry_locks(name).get(uid, "")):
@@ -105,10 +110,10 @@ class EntryPage(Page):
         }
 
     def _tried(self, name: str, uid: str) -> dict[str, Any]:
-        """Return if a line would activate the entry for an NPC, and why or why not."""
+        """Return whether a line would activate the entry for an NPC, and the reason."""
         line = self.request.GET["say"][:MOST_TYPED].strip()
-        ref = named_npc(self.request.GET.get("npc", ""))
-        report = preview_seen(self.request.user, ref, line)
+        ref = find_npc_ref(self.request.GET.get("npc", ""))
+        report = visible_preview(self.request.user, ref, line)
         found = [one for one in report.verdicts if one.item == f"lore:{name}#{uid}"]
         left = next((one for one in found if not one.kept), None)
         wakes = bool(found) and left is None
@@ -116,14 +121,18 @@ class EntryPage(Page):
             "say": line,
             "npc": name_of(ref),
             "wakes": wakes,
-            "why": (left or found[0]).reason if found else "its book does not count there",
+            "why": (left or found[0]).reason if found else "its book does not apply there",
         }
 
     def _saved(self, stored: StoredBook, uid: str, typed: Mapping[str, Any]) -> str:
-        """Store the entry; its uid. EditConflictError: the book is another one than was shown."""
+        """Store the entry and return its uid.
+
+        Raises:
+            EditConflictError: The book was changed since the form was shown.
+        """
         locks = lorebooks.entry_locks(stored.name)
         others = _typed_others(self.request.POST)
-        seen = revision_seen(self.request.POST.get("seen", ""))
+        seen = read_seen_revision(self.request.POST.get("seen", ""))
         data: Any = json.loads(stored.source)
         now = _fields(stored, _entry(stored, uid)) if uid else _NEW
         given = {key: value for key, value in typed.items() if value != now[key]}
@@ -165,7 +174,7 @@ def _fields(stored: StoredBook, entry: LoreEntry) -> dict[str, Any]:
 
 
 def _others(stored: StoredBook, uid: str, form: Mapping[str, str]) -> list[dict[str, str]]:
-    """The fields that have no place of their own in the form: what an entry says of each."""
+    """Return the entry's values of all fields that have no input of their own in the form."""
     entry = _entry(stored, uid) if uid else None
     return [
         {
@@ -179,7 +188,7 @@ def _others(stored: StoredBook, uid: str, form: Mapping[str, str]) -> list[dict[
 
 
 def _typed_others(form: Mapping[str, str]) -> dict[str, Any]:
-    """The values that are typed for those fields; what is left empty stays as it is."""
+    """Return the typed values of the fields of `_others`. An empty input changes nothing."""
     return {
         field.name: parse_value(field, text)
         for word, field in TYPED_FIELDS.items()
@@ -188,7 +197,11 @@ def _typed_others(form: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _implied(given: Mapping[str, Any], typed: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields to write: a depth comes with its place, and patterns are known by their form."""
+    """Return the fields to write.
+
+    A depth is written together with the place `depth` only. Keys with slashes make the entry
+    recognise regular expressions by their form.
+    """
     fields = dict(given)
     if typed["position"] == "depth" and ("position" in fields or "depth" in fields):
         fields |= {
@@ -206,7 +219,7 @@ def _implied(given: Mapping[str, Any], typed: Mapping[str, Any]) -> dict[str, An
 
 
 def _as_typed(form: Mapping[str, str]) -> dict[str, Any]:
-    """The texts of the form as they were typed, to show them again."""
+    """Return the form's texts as they were typed, to show them again."""
     return {
         "name": form.get("name", ""),
         "keys": _lines(form.get("keys", "")),
@@ -221,7 +234,11 @@ def _as_typed(form: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _typed(form: Mapping[str, str]) -> dict[str, Any]:
-    """The fields that a form holds; FormatError says which of them cannot be so."""
+    """Return the fields of the form.
+
+    Raises:
+        FormatError: A field is invalid; the message names it.
+    """
     position, logic = form.get("position", "after"), form.get("logic", "any")
     if logic not in LOGICS:
         raise FormatError("form", f"the logic must be one of {', '.join(LOGICS)}")

@@ -1,7 +1,7 @@
-"""Knowledge bases: which there are, the pages of one, what a search finds, and a page itself.
+"""Pages about knowledge bases: the list, the titles of a base, searches, and one knowledge page.
 
-What is read here is in the game's own database; of a base that is elsewhere it is said where. The
-text of a restricted base stands on no page but that of its vault.
+Only pages in the game's own database are shown; for another base, the page says where it is kept.
+No page except the vault shows texts of a restricted base.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,8 +22,8 @@ from evennia_ai.store.knowledge.backend import DatabaseBackend
 from evennia_ai.store.knowledge.page_drafts import StoredDraft
 from evennia_ai.web.site import page as site
 from evennia_ai.web.site import running_game
-from evennia_ai.web.site.differing import difference
-from evennia_ai.web.site.page import name_of, named_npc, scopes_in_words
+from evennia_ai.web.site.differing import text_differences
+from evennia_ai.web.site.page import find_npc_ref, name_of, scopes_in_words
 
 PAGE_TITLES: Final = 50
 MOST_HITS: Final = 10
@@ -31,25 +31,29 @@ MOST_TYPED: Final = 400
 MOST_REVISIONS: Final = 30
 
 
-def base_seen(viewer: Viewer, key: str) -> BaseInfo:
-    """The base of this key; NotStoredError where there is none that may be seen."""
+def get_visible_base(viewer: Viewer, key: str) -> BaseInfo:
+    """Return the knowledge base with this key.
+
+    Raises:
+        NotStoredError: There is no such base, or the viewer may not see it.
+    """
     info = knowledge_bases.base_or_none(key)
     if info is None or not viewer.may_view(info.locks):
         raise NotStoredError("knowledge base", key)
     return info
 
 
-def tells_texts(info: BaseInfo) -> bool:
-    """True if the texts of a base's pages may stand on a page of the site, and are at hand."""
+def shows_texts(info: BaseInfo) -> bool:
+    """True if pages may show the texts of a base: it is stored here and not restricted."""
     return info.backend == STORED and not info.restricted
 
 
 class BasesPage(site.Page):
-    """`/ai/kb/`: the bases that may be seen, and the drafts that wait."""
+    """`/ai/kb/`: the bases that the viewer may see, and the drafts that wait."""
 
     template = "evennia_ai/bases.html"
 
-    def told(self) -> dict[str, Any]:
+    def page_values(self) -> dict[str, Any]:
         viewer = viewer_of(self.request.user)
         seen = [info for info in knowledge_bases.list_bases() if viewer.may_view(info.locks)]
         names = _names_of_bound(seen)
@@ -60,22 +64,22 @@ class BasesPage(site.Page):
 
 
 class BasePage(site.Page):
-    """`/ai/kb/<key>/`: what is said of a base, its titles, and a search in it.
+    """`/ai/kb/<key>/`: what is known about a base, the titles of its pages, and a search.
 
-    A search as an NPC is a POST: where pages are found by their meaning, it may have a model read
-    those that it has not read yet.
+    The search as an NPC is a POST. In a base that is searched by meaning, it may ask a model to
+    embed pages that have no embedding yet.
     """
 
     template = "evennia_ai/base.html"
 
-    def told(self, key: str) -> dict[str, Any]:
+    def page_values(self, key: str) -> dict[str, Any]:
         viewer = viewer_of(self.request.user)
-        info = base_seen(viewer, key)
+        info = get_visible_base(viewer, key)
         space = self.request.GET.get("namespace", "Main")
         namespace: Namespace = next((one for one in NAMESPACES if one == space), "Main")
         part = self.request.GET.get("find", "")[:MOST_TYPED]
         titles = _titles(viewer, info, namespace, part) if info.backend == STORED else []
-        page, count = self.paged(len(titles), PAGE_TITLES)
+        page, count = self.requested_page(len(titles), PAGE_TITLES)
         words = self.request.GET.get("words", "")[:MOST_TYPED].strip()
         return {
             "key": info.key,
@@ -83,7 +87,7 @@ class BasePage(site.Page):
             "summary": info.summary,
             "topics": list(info.topics),
             "restricted": info.restricted,
-            "tells_texts": tells_texts(info),
+            "tells_texts": shows_texts(info),
             "elsewhere": "" if info.backend == STORED else info.backend,
             "bound_to": scopes_in_words(knowledge_bases.bindings(key), _names_of_bound([info])),
             "namespaces": list(NAMESPACES),
@@ -94,18 +98,18 @@ class BasePage(site.Page):
             "count": len(titles),
             "titles": titles[(page - 1) * PAGE_TITLES : page * PAGE_TITLES],
             "words": words,
-            "hits": _hits(viewer, info, words) if words and tells_texts(info) else [],
+            "hits": _hits(viewer, info, words) if words and shows_texts(info) else [],
             "as_npc": None,
             "drafts": _drafts(viewer, info),
         }
 
     def post(self, request: HttpRequest, key: str) -> HttpResponseBase:
-        """What an NPC finds; the one named `npc`, with the words in `words`."""
-        told = self.told(key)
+        """Show what the NPC in the field `npc` finds with the words in the field `words`."""
+        told = self.page_values(key)
         words = request.POST.get("words", "")[:MOST_TYPED].strip()
         if not words:
-            raise FormatError("form", "holds no words to search for")
-        npc = named_npc(request.POST.get("npc", ""))
+            raise FormatError("form", "there are no words to search for; type some")
+        npc = find_npc_ref(request.POST.get("npc", ""))
         found = running_game.search_as(npc, key, words)
         hidden = HiddenPages(viewer_of(request.user))
         as_npc = {
@@ -118,28 +122,32 @@ class BasePage(site.Page):
             "passages": [
                 {"title": one.title, "score": one.score, "text": one.content}
                 for one in found.passages
-                if tells_texts(knowledge_bases.get_base(key)) and not hidden.covers(key, one.title)
+                if shows_texts(knowledge_bases.get_base(key)) and not hidden.covers(key, one.title)
             ],
         }
-        return self.shown({**told, "as_npc": as_npc})
+        return self.render_values({**told, "as_npc": as_npc})
 
 
 class PageOfBase(site.Page):
-    """`/ai/kb/<key>/page/<title>/`: one page; `?revision=n` shows what that revision changed."""
+    """`/ai/kb/<key>/page/<title>/`: one knowledge page. `?revision=n` shows what revision n
+    changed.
+    """
 
     template = "evennia_ai/page_of_base.html"
 
-    def told(self, key: str, title: str) -> dict[str, Any]:
+    def page_values(self, key: str, title: str) -> dict[str, Any]:
         viewer = viewer_of(self.request.user)
-        info = base_seen(viewer, key)
+        info = get_visible_base(viewer, key)
         name = page_name(title)
         hidden = HiddenPages(viewer)
-        if not tells_texts(info) or hidden.covers(key, title):
-            raise NotStoredError(f"page of knowledge base '{key}' to be read here called", title)
+        if not shows_texts(info) or hidden.covers(key, title):
+            raise NotStoredError(
+                f"page that you may read here in knowledge base '{key}' with the title", title
+            )
         page = pages.page_or_none(key, name, follow=False)
         changes = pages.page_revisions(key, name)
         if page is None and not changes:
-            raise NotStoredError(f"page of knowledge base '{key}' called", title)
+            raise NotStoredError(f"page in knowledge base '{key}' with the title", title)
         return {
             "key": key,
             "title": name.full,
@@ -166,7 +174,7 @@ class PageOfBase(site.Page):
         }
 
     def _change(self, viewer: Viewer, key: str, title: str) -> dict[str, Any]:
-        """What the revision that is asked for changed."""
+        """Return what the revision in `?revision=n` changed."""
         text = self.request.GET.get("revision", "")
         if not text.isdecimal() or len(text) > 9:
             return {"shown_revision": None, "difference": []}
@@ -178,7 +186,10 @@ class PageOfBase(site.Page):
             viewer.may_view(one.locks) for one in (before, after) if one is not None
         ):
             raise NotStoredError(f"revision of '{title}' with the number", text)
-        return {"shown_revision": number, "difference": difference(_text(before), _text(after))}
+        return {
+            "shown_revision": number,
+            "difference": text_differences(_text(before), _text(after)),
+        }
 
 
 def _base(info: BaseInfo, names: Mapping[str, str]) -> dict[str, Any]:
@@ -216,12 +227,12 @@ def _hits(viewer: Viewer, info: BaseInfo, words: str) -> list[dict[str, Any]]:
 
 
 def _drafts(viewer: Viewer, info: BaseInfo) -> list[dict[str, Any]]:
-    return [draft_row(one) for one in waiting_in(viewer, info)]
+    return [draft_row(one) for one in visible_waiting_drafts(viewer, info)]
 
 
-def waiting_in(viewer: Viewer, info: BaseInfo) -> Iterator[StoredDraft]:
-    """The drafts of a base that wait and that may be read here."""
-    waiting = page_drafts.waiting_drafts(info.key) if tells_texts(info) else ()
+def visible_waiting_drafts(viewer: Viewer, info: BaseInfo) -> Iterator[StoredDraft]:
+    """Yield the drafts of a base that wait for a decision and that the viewer may see."""
+    waiting = page_drafts.waiting_drafts(info.key) if shows_texts(info) else ()
     if waiting:
         now = pages.pages_named(info.key, [one.draft.page.name for one in waiting])
         for one, page in zip(waiting, now, strict=True):
@@ -230,7 +241,7 @@ def waiting_in(viewer: Viewer, info: BaseInfo) -> Iterator[StoredDraft]:
 
 
 def draft_row(found: StoredDraft) -> dict[str, Any]:
-    """A draft in one line."""
+    """Return the values of a draft for one line of a list."""
     return {
         "number": found.number,
         "base": found.base,

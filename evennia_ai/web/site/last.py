@@ -1,6 +1,6 @@
-"""The last turn: of the NPC that somebody spoke with last in the game, or of one NPC.
+"""The newest turn: of the NPC that last answered the viewer's characters, or of one named NPC.
 
-The pane of the web client begins here and follows it (`ai/watch`).
+The pane of the web client (`ai/watch`) opens this page and follows the newest turn.
 """
 
 from typing import Any
@@ -17,20 +17,20 @@ LAST = "last"
 
 
 class LastPage(Page):
-    """`/ai/last/`: to the newest turn, that of the NPC whose number is `npc` where one is named."""
+    """`/ai/last/`: a redirect to the newest turn. The parameter `npc` restricts it to this NPC."""
 
     template = "evennia_ai/last.html"
 
     def get(self, request: HttpRequest, **named: Any) -> HttpResponseBase:
-        """A redirect to the turn; the page says so where there is none yet."""
-        told = self.told()
+        """Redirect to the turn. Without one, show a page that says so."""
+        told = self.page_values()
         if told["address"] and request.GET.get("format") != "json":
             return HttpResponseRedirect(told["address"])
-        return self.shown(told)
+        return self.render_values(told)
 
-    def told(self) -> dict[str, Any]:
+    def page_values(self) -> dict[str, Any]:
         ref = self.request.GET.get("npc", "")
-        found = _of_npc(ref) if ref else _of_speaker(running_game.played_by(self.request.user))
+        found = _of_npc(ref) if ref else _of_speaker(running_game.character_refs(self.request.user))
         if found is None:
             return {"address": "", "pane": ref or LAST}
         where = reverse("evennia_ai:turn", kwargs={"ref": found[0], "number": found[1]})

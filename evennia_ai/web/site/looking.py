@@ -1,4 +1,4 @@
-"""Who looks at a page."""
+"""What the viewer of a page may see."""
 
 from typing import Any
 
@@ -7,5 +7,5 @@ from evennia_ai.npc.views.visibility import Seer
 
 
 def seer_for(account: Any, npc_ref: str) -> Seer:
-    """What an account may see of one NPC: the function that the game's screens ask, too."""
+    """Return what an account may see of one NPC. The screens of the game use the same rules."""
     return Seer(viewer_of(account), npc_ref)

@@ -1,4 +1,4 @@
-"""Lore over turns: which entries of a book were awake in the newest turns of an NPC, and why."""
+"""A table of a book's entries in the newest turns of an NPC: which were active, and why."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -14,25 +14,25 @@ from evennia_ai.npc.views.parse_cache import attached_book
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.history import past_turns
 from evennia_ai.store.history.branches import npc_of
-from evennia_ai.web.site.book_editing import book_seen
+from evennia_ai.web.site.book_editing import get_visible_book
 from evennia_ai.web.site.looking import seer_for
-from evennia_ai.web.site.page import Page, name_of, named_npc
+from evennia_ai.web.site.page import Page, find_npc_ref, name_of
 
 TURNS: Final = 12
 PAGE_ENTRIES: Final = 40
 LETTERS: Final[Mapping[str, str]] = {
     "K": "a key was found",
-    "R": "woken by the text of another entry",
-    "C": "always there",
-    "s": "stays (sticky)",
-    "c": "rests (cooldown)",
-    "d": "delayed",
+    "R": "activated by the text of another entry",
+    "C": "constant",
+    "s": "stays active (sticky)",
+    "c": "cannot activate yet (cooldown)",
+    "d": "waits at first (delay)",
     "b": "left out by the budget",
     "g": "lost its group",
     "%": "left out by chance",
-    ".": "not awake",
+    ".": "not active",
 }
-# By what the reason of an entry in, or not in, the prompt begins with or has in it.
+# The letter by a text that the reason of an entry contains, in the prompt or left out.
 _KEPT: Final = (("in the text of", "R"), ("sticky", "s"), ("constant", "C"), ("@@activate", "C"))
 _LEFT: Final = (
     ("cooldown", "c"),
@@ -44,7 +44,7 @@ _LEFT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """An entry, and its letter in each of the turns."""
+    """An entry, and its letter in each turn."""
 
     entry: LoreEntry
     cells: tuple[str, ...]
@@ -55,26 +55,28 @@ class _Row:
 
 
 class LoreTurnsPage(Page):
-    """`/ai/lore/<book>/turns/`: rows are entries, columns turns, a cell says how an entry was."""
+    """`/ai/lore/<book>/turns/`: a table with entries as rows, turns as columns, and letters as
+    cells.
+    """
 
     template = "evennia_ai/lore_turns.html"
 
-    def told(self, name: str) -> dict[str, Any]:
-        stored = book_seen(self, name)
+    def page_values(self, name: str) -> dict[str, Any]:
+        stored = get_visible_book(self, name)
         asked = self.request.GET.get("npc", "").strip()
-        ref = named_npc(asked) if asked else usual_npc(name)
+        ref = find_npc_ref(asked) if asked else usual_npc(name)
         locks = lorebooks.entry_locks(name)
         may_view = viewer_of(self.request.user).may_view
         entries = [e for e in attached_book(stored).entries if may_view(locks.get(e.uid, ""))]
-        by_turn = newest_judged(self.request.user, ref, TURNS) if ref else {}
+        by_turn = newest_lore_verdicts(self.request.user, ref, TURNS) if ref else {}
         touched = frozenset(item for one in by_turn.values() for item in one)
         rows = [
             _Row(entry, tuple(letter_of(one.get(item, ())) for one in by_turn.values()))
             for entry in entries
-            if (item := item_of(name, entry)) in touched
+            if (item := verdict_item(name, entry)) in touched
         ]
         awake = [row for row in rows if row.was_awake]
-        page, pages = self.paged(len(awake), PAGE_ENTRIES)
+        page, pages = self.requested_page(len(awake), PAGE_ENTRIES)
         return {
             "book": name,
             "ref": ref,
@@ -97,9 +99,10 @@ class LoreTurnsPage(Page):
 
 
 def letter_of(verdicts: Sequence[Verdict]) -> str:
-    """The letter of an entry from what each stage said of it; "." where none woke it.
+    """Return the letter of an entry from the decisions of all stages; "." if nothing activated it.
 
-    What left it out counts; where nothing did, what woke it, which the first stage says.
+    If a stage left it out, the letter says why. Otherwise it says what activated the entry, which
+    the first stage knows.
     """
     left = next((one for one in verdicts if not one.kept), None)
     if left is not None:
@@ -114,21 +117,21 @@ def letter_of(verdicts: Sequence[Verdict]) -> str:
 Judged = Mapping[str, Sequence[Verdict]]
 
 
-def newest_judged(account: Any, ref: str, count: int) -> dict[int, Judged]:
-    """By the numbers of an NPC's newest turns what an account may see of what each tells of lore.
+def newest_lore_verdicts(account: Any, ref: str, count: int) -> dict[int, Judged]:
+    """Return the visible lore decisions of an NPC's newest turns, by the number of the turn.
 
-    A turn of which nobody can say what is hidden is not among them.
+    Turns are skipped if it is not known what of them must stay hidden.
     """
     seer, reader = seer_for(account, ref), past_reader()
     found: dict[int, Judged] = {}
     for turn in past_turns.newest_turns(ref, count):
         with suppress(ReplayError):
-            found[turn.number] = judged(verdicts_seen(seer, turn, reader))
+            found[turn.number] = lore_verdicts(verdicts_seen(seer, turn, reader))
     return found
 
 
-def judged(verdicts: Iterable[Verdict]) -> Judged:
-    """What each stage said of each entry of lore, in the order of the stages."""
+def lore_verdicts(verdicts: Iterable[Verdict]) -> Judged:
+    """Return the decisions on each lore entry, in the order of the stages."""
     found: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         if verdict.item.startswith("lore:"):
@@ -136,8 +139,8 @@ def judged(verdicts: Iterable[Verdict]) -> Judged:
     return found
 
 
-def item_of(book: str, entry: LoreEntry) -> str:
-    """What the verdicts call an entry of the book."""
+def verdict_item(book: str, entry: LoreEntry) -> str:
+    """Return the name of a book's entry in decisions."""
     return f"lore:{book}#{entry.uid}"
 
 
@@ -149,6 +152,6 @@ def usual_npc(name: str) -> str:
 
 
 def _used(rows: Iterable[_Row]) -> Iterator[tuple[str, str]]:
-    """The letters that stand in these rows, with what each means."""
+    """Yield the letters that occur in these rows, with their meanings."""
     there = {cell for row in rows for cell in row.cells}
     return ((letter, words) for letter, words in LETTERS.items() if letter in there)

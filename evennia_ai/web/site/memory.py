@@ -1,4 +1,4 @@
-"""What an NPC remembers, and what is set for it: two pages beside the one of its mind."""
+"""Two more pages of an NPC: its memories and its settings."""
 
 from typing import Any, Final
 
@@ -12,11 +12,11 @@ PAGE_MEMORIES: Final = 50
 
 
 class MemoryPage(Page):
-    """`/ai/npc/<ref>/memory/`: what an NPC remembers, the newest first."""
+    """`/ai/npc/<ref>/memory/`: the memories of an NPC, the newest first."""
 
     template = "evennia_ai/memory.html"
 
-    def told(self, ref: str) -> dict[str, Any]:
+    def page_values(self, ref: str) -> dict[str, Any]:
         refuse_unknown(ref)
         seer, part = seer_for(self.request.user, ref), self.request.GET.get("find", "")[:80]
         found = []
@@ -24,7 +24,7 @@ class MemoryPage(Page):
             text = seer.memory(memory) or memory.text
             if part.casefold() in text.casefold():
                 found.append((memory, text))
-        page, pages = self.paged(len(found), PAGE_MEMORIES)
+        page, pages = self.requested_page(len(found), PAGE_MEMORIES)
         return {
             "ref": ref,
             "name": name_of(ref),
@@ -48,11 +48,11 @@ class MemoryPage(Page):
 
 
 class SettingsPage(Page):
-    """`/ai/npc/<ref>/settings/`: what is set for an NPC, its tools among it; read alone."""
+    """`/ai/npc/<ref>/settings/`: the settings and tools of an NPC, to read only."""
 
     template = "evennia_ai/settings.html"
 
-    def told(self, ref: str) -> dict[str, Any]:
+    def page_values(self, ref: str) -> dict[str, Any]:
         refuse_unknown(ref)
         return {
             "ref": ref,

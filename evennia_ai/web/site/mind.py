@@ -1,4 +1,4 @@
-"""The mind of one NPC: its turns, what it is made of, what it used; pausing it."""
+"""The main page of one NPC: its turns, the parts of its prompt, its use today, and the pause."""
 
 import time
 from collections.abc import Iterator
@@ -28,11 +28,11 @@ PAGE_TURNS: Final = 25
 
 
 class MindPage(Page):
-    """`/ai/npc/<ref>/`: one NPC, or a builder's branch of it, which has turns of its own."""
+    """`/ai/npc/<ref>/`: one NPC, or a builder's branch of it with turns of its own."""
 
     template = "evennia_ai/mind.html"
 
-    def told(self, ref: str) -> dict[str, Any]:
+    def page_values(self, ref: str) -> dict[str, Any]:
         text = self.request.GET.get("page", "")
         page = int(text) if text.isdecimal() and 0 < len(text) < 7 and int(text) else 1
         refuse_unknown(ref)
@@ -82,19 +82,23 @@ class MindPage(Page):
 
 
 def refuse_unknown(ref: str) -> None:
-    """Raise NotStoredError if no such NPC exists or ever had a turn, or no such branch had one."""
+    """Refuse a reference that names no known NPC or branch.
+
+    Raises:
+        NotStoredError: The NPC does not exist and never had a turn, or the branch never had one.
+    """
     if turns.last_turn(ref) is None and (builder_of(ref) or ref not in npc_list.npc_names([ref])):
         raise NotStoredError("NPC with the number", ref)
 
 
 class PauseView(Page):
-    """`/ai/npc/<ref>/pause/`: stop one NPC, or let it go on; POST alone."""
+    """`/ai/npc/<ref>/pause/`: pause or resume one NPC. Only POST is allowed."""
 
     http_method_names = ["post"]
     template = ""
 
     def post(self, request: HttpRequest, ref: str) -> HttpResponseBase:
-        """Do what `do` says: `pause` or `resume`."""
+        """Pause or resume the NPC, as the field `do` says."""
         acts = {"pause": running_game.pause, "resume": running_game.resume}
         act = acts.get(request.POST.get("do", ""))
         if act is None:
@@ -104,9 +108,10 @@ class PauseView(Page):
 
 
 def _made_of(seer: Seer, newest: StoredTurn) -> Iterator[dict[str, Any]]:
-    """Which revision of each card, book and component took part in the newest turn."""
+    """Yield the revisions of cards, books and components that took part in the newest turn."""
     report = None
-    with suppress(ReplayError):  # its words were erased, or nobody can say what of it is hidden
+    # its words were erased, or it is unknown which of them must stay hidden
+    with suppress(ReplayError):
         report = sent_report(seer, newest, past_reader())
     for what, revision in revisions_seen(seer, newest, report).items():
         kind, _, name = what.partition(":")

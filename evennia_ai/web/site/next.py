@@ -1,6 +1,6 @@
-"""What an NPC would be told next if the builder said a line to it now.
+"""A preview of the prompt that an NPC would get if the builder now said a line to it.
 
-It is the preview of the game itself, `component/preview`: nothing is stored and no model is asked.
+It is the same preview as `component/preview` in the game. Nothing is stored and no model is asked.
 """
 
 from collections.abc import Mapping
@@ -8,25 +8,25 @@ from typing import Any, Final
 
 from evennia_ai.engine.prompt.report import Report
 from evennia_ai.web.site import running_game
-from evennia_ai.web.site.column import column_of, rows
+from evennia_ai.web.site.column import column_of, column_rows
 from evennia_ai.web.site.page import Page, name_of
 
 MOST_TYPED: Final = 1000
 
 
-def preview_seen(account: Any, ref: str, line: str) -> Report:
-    """Return the prompt that an NPC would be given for a line, as an account may see it."""
+def visible_preview(account: Any, ref: str, line: str) -> Report:
+    """Return the prompt that an NPC would get for a line, without what the account may not see."""
     return running_game.preview(ref, line, account=account)
 
 
 class NextPage(Page):
-    """`/ai/npc/<ref>/next/`: the prompt that a line would make, and the lore that it activates."""
+    """`/ai/npc/<ref>/next/`: the prompt for a line, and the lore that the line activates."""
 
     template = "evennia_ai/next.html"
 
-    def told(self, ref: str) -> dict[str, Any]:
+    def page_values(self, ref: str) -> dict[str, Any]:
         line = self.request.GET.get("say", "")[:MOST_TYPED].strip()
-        column = column_of(preview_seen(self.request.user, ref, line))
+        column = column_of(visible_preview(self.request.user, ref, line))
         return {
             "ref": ref,
             "name": name_of(ref),
@@ -35,6 +35,6 @@ class NextPage(Page):
             **column,
         }
 
-    def beside(self, told: Mapping[str, Any]) -> dict[str, Any]:
+    def html_values(self, told: Mapping[str, Any]) -> dict[str, Any]:
         everything = "all" in self.request.GET
-        return {"rows": list(rows(told["messages"], everything=everything)), "movable": {}}
+        return {"rows": list(column_rows(told["messages"], everything=everything)), "movable": {}}

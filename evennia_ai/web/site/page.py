@@ -1,6 +1,7 @@
-"""A page: who may open it, its two forms (HTML and JSON of the same values), headers, errors.
+"""The base class of pages: access, HTML or JSON of the same values, headers, and errors.
 
-A player who asks for a page gets "no such page": players need not know that it exists.
+A player who opens a page gets the answer for a missing page (404), so players do not learn that it
+exists.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +27,7 @@ from evennia_ai.engine.prompt.components import Scope
 from evennia_ai.npc.mind import npc_list
 from evennia_ai.web.site import running_game
 
-# No style and no script that is written in a page; a page of the game may show it in a frame.
+# Inline styles and scripts are forbidden. Only pages of the same origin may show a page in a frame.
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
     " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'self'"
@@ -45,22 +46,24 @@ _DJANGOS: Final = (
     PermissionDenied,
     SuspiciousOperation,
 )
-"""Errors of the request, which Django answers with 400, 403 or 404."""
+"""Errors of the request that Django answers with 400, 403 or 404."""
 _CONFLICTS: Final = (EditConflictError, StoreError)
 BUILDER: Final = "Builder"
 ADMIN: Final = "Admin"
-FAILED: Final = "This page failed. The error is in the game's Server log; tell who runs the game."
+FAILED: Final = (
+    "This page failed. The error is in the game's Server log; tell the owner of the game."
+)
 _FAILED_PAGE: Final = f"""<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><title>500</title></head>
 <body><h1>500</h1><p role="alert">{FAILED}</p><p><a href="/">The game's site</a></p></body>
 </html>
 """
-"""No template: one may be what failed."""
+"""It uses no template, because a template may be what failed."""
 
 
 class Page(View):
-    """A page of ours; `told` gives its plain values, which both forms show."""
+    """A page for builders. `page_values` returns its values, which are shown as HTML or JSON."""
 
     template: ClassVar[str]
     request: HttpRequest
@@ -85,39 +88,39 @@ class Page(View):
         return response
 
     def get(self, request: HttpRequest, **named: Any) -> HttpResponseBase:
-        """The page, as JSON where `?format=json` asks for it."""
-        return self.shown(self.told(**named))
+        """Return the page, as JSON for `?format=json`."""
+        return self.render_values(self.page_values(**named))
 
-    def told(self, *args: Any, **named: Any) -> dict[str, Any]:
-        """The page's plain values, which JSON can hold."""
+    def page_values(self, *args: Any, **named: Any) -> dict[str, Any]:
+        """Return the values of the page, in types that JSON has."""
         raise NotImplementedError
 
-    def beside(self, told: Mapping[str, Any]) -> dict[str, Any]:
-        """What only the HTML needs: forms and links."""
+    def html_values(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """Return values that only the HTML needs, such as forms and links."""
         return {}
 
-    def shown(self, told: dict[str, Any], *, status: int = 200) -> HttpResponse:
-        """These values as what the request asks for."""
+    def render_values(self, told: dict[str, Any], *, status: int = 200) -> HttpResponse:
+        """Return these values as HTML or JSON, as the request asks."""
         if self.request.GET.get("format") == "json":
             return JsonResponse(told, status=status, json_dumps_params={"ensure_ascii": False})
-        context = {**told, **self.beside(told), "is_admin": has_rank(self.request, ADMIN)}
+        context = {**told, **self.html_values(told), "is_admin": has_rank(self.request, ADMIN)}
         return render(self.request, self.template, context, status=status)
 
-    def paged(self, count: int, size: int) -> tuple[int, int]:
-        """Which page of a list the request asks for, and how many pages of this size there are."""
+    def requested_page(self, count: int, size: int) -> tuple[int, int]:
+        """Return the requested page of a list, from 1, and the number of pages of this size."""
         text = self.request.GET.get("page", "")
         pages = max(1, -(-count // size))
         return min(pages, max(1, int(text) if text.isdecimal() and len(text) < 7 else 1)), pages
 
     @property
     def actor(self) -> Actor:
-        """Return who uses the page, as somebody who changes things."""
+        """Return the account of the request as an actor, whose permissions each change checks."""
         return actor_of(self.request, BUILDER)
 
     def _failed(self) -> HttpResponse:
-        """Report the error that is being handled, and return a page that shows nothing of it.
+        """Report the current exception, and return a page without any details of the exception.
 
-        `log_page_error` hears the signal, and so does whatever else watches the site for errors.
+        `log_page_error` receives the signal, as does any other receiver that a game has.
         """
         got_request_exception.send(sender=type(self), request=self.request)
         if self.request.GET.get("format") == "json":
@@ -132,31 +135,37 @@ class Page(View):
 
 
 def has_rank(request: HttpRequest, rank: str) -> bool:
-    """True if who asks is logged in, has this permission or a higher one, and is not banned."""
+    """True if the account is logged in, not banned, and has this permission or a higher one."""
     account: Any = request.user
     return bool(account.is_authenticated) and not actor_of(request, rank).why_not()
 
 
 def actor_of(request: HttpRequest, rank: str) -> Actor:
-    """Return who asks as an actor that needs this rank."""
+    """Return the account of the request as an actor who must have this permission."""
     address = str(request.META.get("REMOTE_ADDR", ""))
     return running_game.page_actor(request.user, rank, address=address)
 
 
-def revision_seen(text: str) -> int:
-    """The revision that a form says it was made from; FormatError where it says none."""
+def read_seen_revision(text: str) -> int:
+    """Return the revision that a form was made from.
+
+    Raises:
+        FormatError: The form does not name one.
+    """
     if not text.isdecimal() or len(text) > 9:
-        raise FormatError("form", "says wrongly what it showed; open the page again")
+        raise FormatError(
+            "form", "the form does not say which revision it showed; open the page again"
+        )
     return int(text)
 
 
 def name_of(ref: str) -> str:
-    """What the NPC of this reference is called; one that is gone by its number."""
+    """Return the name of an NPC, or "#" and its number if it was deleted."""
     return npc_list.npc_names([ref]).get(ref, f"#{ref}")
 
 
 def scopes_in_words(scopes: Sequence[Scope], names: Mapping[str, str]) -> list[str]:
-    """Say where something counts, such as "npc Wil"; `names` are those of objects."""
+    """Return scopes in words, such as "npc Wil". `names` has the names of objects by reference."""
     numbered = ("npc", "room", "player")
     return [
         f"{one.kind} {names.get(one.ref, f'#{one.ref}') if one.kind in numbered else one.ref}"
@@ -166,12 +175,16 @@ def scopes_in_words(scopes: Sequence[Scope], names: Mapping[str, str]) -> list[s
     ]
 
 
-def named_npc(text: str) -> str:
-    """The number of the one NPC that is called so; FormatError where it is not one."""
+def find_npc_ref(text: str) -> str:
+    """Return the reference of the only NPC with this name.
+
+    Raises:
+        FormatError: No NPC or several have this name.
+    """
     found = npc_list.npcs_called(text)
     if len(found) != 1:
         several = ", ".join(f"#{ref}" for ref in found[:12])
         raise FormatError(
-            "npc", f"several are called so: {several}" if found else "nobody is called so"
+            "npc", f"several NPCs have this name: {several}" if found else "no NPC has this name"
         )
     return found[0]

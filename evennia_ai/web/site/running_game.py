@@ -1,6 +1,7 @@
 """What pages ask of the running game.
 
-A page gets a plain value. What changes something in the game is done in the reactor's thread.
+Each function returns plain values. Reads of the game's memory and all changes run in the reactor's
+thread.
 """
 
 import time
@@ -34,36 +35,40 @@ from evennia_ai.npc.tools.registry import choice_of
 from evennia_ai.npc.views.looking import foreseen_report
 from evennia_ai.store.knowledge import knowledge_bases
 
-reactor: Any = running  # which one it is, is known when the game runs
+reactor: Any = running  # the game chooses its reactor before it imports this module
 TOOLS: Final = "tools"
 _WHY: Final = "stopped on the web page"
 
 
 def page_actor(account: Any, rank: str, *, address: str) -> Actor:
-    """Return an account that uses a page which is for this rank and the ranks above."""
+    """Return an account as an actor who must have the permission `rank` or a higher one."""
     return actor_of(account, f"cmd:perm({rank})", addresses=[address])
 
 
-def played_by(account: Any) -> tuple[str, ...]:
-    """Return the references of an account's characters, those it plays now first.
+def character_refs(account: Any) -> tuple[str, ...]:
+    """Return the references of an account's characters, those that it plays now first.
 
-    The others count too: who looks at a page has often left the game.
+    The others are included because a builder who looks at a page has often left the game.
     """
     now = ObjectDB.objects.filter(db_account_id=account.id).values_list("id", flat=True)
-    # `account.characters` would write to the database whenever somebody looks.
+    # `account.characters` may write to the database each time it is read.
     own = (one.id for one in account.db._playable_characters or () if one)
     return tuple(dict.fromkeys(map(str, (*now, *own))))
 
 
 def preview(ref: str, line: str, *, account: Any) -> Report:
-    """Return the account of the prompt that an NPC would send now if the account said the line.
+    """Return the report of the prompt that an NPC would send if the account now said `line`.
 
-    It is the prompt as the account may see it; "" is for no line. Nothing is stored and no model is
-    asked. NotStoredError: there is no such NPC. BudgetError: the turn would fail with it.
+    What the account may not see is hidden. "" means a prompt without a line. Nothing is stored and
+    no model is asked.
+
+    Raises:
+        NotStoredError: There is no such NPC.
+        BudgetError: The turn would fail with this line.
     """
 
     def composed() -> Report:
-        speaker = next(iter(played_by(account)), "")
+        speaker = next(iter(character_refs(account)), "")
         inputs = _npc(ref).ai.foreseen(line or None, object_of(speaker))
         return foreseen_report(seer_for(account, ref), inputs)[1]
 
@@ -71,10 +76,10 @@ def preview(ref: str, line: str, *, account: Any) -> Report:
     return found
 
 
-def doing(npcs: Sequence[ListedNPC]) -> Mapping[str, overview.NPCRow]:
-    """How these NPCs are doing, by their references; a few queries, no object is made.
+def npc_states(npcs: Sequence[ListedNPC]) -> Mapping[str, overview.NPCRow]:
+    """Return the states of these NPCs by reference, with a few queries and no object loaded.
 
-    They are asked in the page's thread: in the reactor's only what is in memory is looked at.
+    The queries run in the page's thread. The reactor's thread only reads memory.
     """
     stored = overview.stored_of(npcs)
     rows = _in_the_reactor(lambda: overview.rows_from(runtime(), npcs, stored, now=time.time()))
@@ -83,7 +88,7 @@ def doing(npcs: Sequence[ListedNPC]) -> Mapping[str, overview.NPCRow]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """A setting of an NPC; `is_own` where it was set for this one."""
+    """A setting of an NPC. `is_own` is False if the NPC follows the game's setting."""
 
     name: str
     value: str
@@ -91,9 +96,10 @@ class Setting:
 
 
 def settings(ref: str) -> tuple[Setting, ...]:
-    """What is set for an NPC, its tools among it.
+    """Return the settings of an NPC and its tools.
 
-    NotStoredError: there is no such NPC.
+    Raises:
+        NotStoredError: There is no such NPC.
     """
 
     def read() -> tuple[Setting, ...]:
@@ -115,14 +121,14 @@ def settings(ref: str) -> tuple[Setting, ...]:
 
 def _in_words(value: Any) -> str:
     if value is None or value in ("", (), {}):
-        return "as the game has it"
+        return "not set, as in the game"
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {said}" for name, said in value.items())
     return ", ".join(map(str, value)) if isinstance(value, tuple | frozenset) else str(value)
 
 
-def breakers() -> Mapping[str, str]:
-    """The state of the circuit breaker of each model there is."""
+def breaker_states() -> Mapping[str, str]:
+    """Return the state of each model's circuit breaker, by the model's profile."""
     accesses = runtime().models.accesses()
     return {one.name: one.breaker.state for one in accesses if one.breaker is not None}
 
@@ -132,16 +138,17 @@ class FoundBy:
     """What an NPC finds in a knowledge base."""
 
     may_search: bool
-    """True if the base is bound to it or its place, and lets it in."""
+    """True if the base is bound to the NPC or its place, and its lock allows the NPC."""
     guards: bool
-    """True if it is told safe summaries or hints alone."""
+    """True if the NPC gets only safe summaries or hints."""
     passages: tuple[PagePassage, ...] = ()
 
 
 def search_as(ref: str, base: str, words: str) -> FoundBy:
-    """What an NPC finds in a base; nothing of it is told or stored.
+    """Return what an NPC finds in a base. The NPC learns nothing, and nothing is stored.
 
-    BackendError: the base cannot be read now.
+    Raises:
+        BackendError: The base cannot be read now.
     """
     return _in_the_reactor(lambda: _searched(_npc(ref), base, words))
 
@@ -159,29 +166,29 @@ async def _searched(npc: Any, base: str, words: str) -> FoundBy:
         most_whole=MOST_IN_ALL,
     )
     if found.unread:
-        raise BackendError(f"knowledge base '{base}' cannot be read now; the log says why")
+        raise BackendError(f"knowledge base '{base}' cannot be read now; the Server log says why")
     is_kept = str(npc.id) in knowledge_bases.held_refs(base)
     guards = known.restricted and (is_kept or is_held_by_lock(npc, known))
     return FoundBy(may_search=True, guards=guards, passages=found.chunks)
 
 
 def pause(ref: str, *, by: Actor) -> None:
-    """Have one NPC ask no model until `resume`; what it is at is given up."""
+    """Stop one NPC until `resume`, and give up its running turn."""
     _in_the_reactor(lambda: emergency.pause(_npc(ref), by=by, reason=_WHY))
 
 
 def resume(ref: str, *, by: Actor) -> None:
-    """Let a paused NPC go on."""
+    """Let a paused NPC answer again."""
     _in_the_reactor(lambda: emergency.resume(_npc(ref), by=by))
 
 
 def stop_all(*, by: Actor) -> None:
-    """Stop the whole game's NPCs until `start_all`."""
+    """Stop all NPCs of the game until `start_all`."""
     _in_the_reactor(lambda: emergency.stop_all(by=by, reason=_WHY))
 
 
 def start_all(*, by: Actor) -> None:
-    """Let the game's NPCs answer again."""
+    """Let all NPCs of the game answer again."""
     _in_the_reactor(lambda: emergency.start_all(by=by))
 
 
@@ -193,14 +200,14 @@ def _npc(ref: str) -> Any:
 
 
 def _in_the_reactor(act: Callable[[], Any]) -> Any:
-    """What `act` returns there, or what the coroutine it returns comes to."""
+    """Call `act` in the reactor's thread. Wait for its result, also if it is a coroutine."""
 
     def done() -> "Deferred[Any]":
         return maybeDeferred(act)
 
     if reactor.running and not isInIOThread():
         return threads.blockingCallFromThread(reactor, done)
-    told = done()  # a script has no reactor that would take it over: all is there at once
+    told = done()  # without a running reactor, as in a script, all work finishes at once
     if isinstance(told.result, Failure):
         told.result.raiseException()
     return told.result

@@ -1,7 +1,7 @@
-"""Saving a trial: each of its edits becomes a revision of what it is of, all of them or none.
+"""Save a trial: each edit becomes a revision of the edited text, all in one transaction.
 
-A page says which revisions it showed; what somebody else changed since is not overwritten, and the
-error names who did.
+The form says which revisions it showed. If a text was changed since, nothing is saved, and the
+error names who changed it.
 """
 
 import json
@@ -23,26 +23,32 @@ _KIND: Final = "trial"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saver:
-    """Saves what somebody tried on an NPC."""
+    """Saves the edits that a builder tried on an NPC."""
 
     by: Actor
     npc_ref: str
     seen: Mapping[str, int]
-    """The revisions that the form showed, by what holds the places."""
+    """The revisions that the form showed, by the component, note or book."""
 
     def save(self, trial: Trial, places: Mapping[str, Place]) -> None:
-        """Write a revision of everything that is edited, or nothing.
+        """Write a revision of everything that is edited, or change nothing.
 
-        FormatError: it cannot be saved here. NotPermittedError: a right or a lock forbids it.
-        EditConflictError, StoreError: somebody else changed it, or the database refused.
+        Raises:
+            FormatError: An edit cannot be saved here.
+            NotPermittedError: A permission or a lock forbids it.
+            EditConflictError: A text was changed since the form was shown.
+            StoreError: The database refused.
         """
         wanted: dict[str, dict[str, int]] = {}
         for edit in trial.edits:
             if edit.origin not in places:
-                raise FormatError(_KIND, f"{edit.origin} has no depth; nothing was changed")
+                raise FormatError(
+                    _KIND,
+                    f"{edit.origin} has no place that can be changed here; nothing was changed",
+                )
             wanted.setdefault(edit.origin, {})[edit.field] = edit.value
         if not wanted:
-            raise FormatError(_KIND, "holds no edit; nothing was changed")
+            raise FormatError(_KIND, "there is no edit to save; nothing was changed")
         with one_transaction("saving a trial"):
             books: dict[str, list[str]] = {}
             for origin, given in wanted.items():
@@ -81,7 +87,7 @@ class Saver:
     def _book(self, place: Place, wanted: Mapping[str, Mapping[str, int]], name: str) -> None:
         if place.holder == "card":
             raise FormatError(
-                _KIND, f"'{name}' is the book inside a card; `lore` in the game changes it"
+                _KIND, f"'{name}' is the book inside a card; change it in the game with `lore`"
             )
         source: Any = json.loads(lorebooks.get_book(name).source)
         for origin, given in wanted.items():
@@ -90,29 +96,39 @@ class Saver:
         lorebooks.save_book(name, text, by=self.by, seen_revision=self._seen(place))
 
     def _seen(self, place: Place) -> int:
-        """Return the revision that the form showed; FormatError if it shows none."""
+        """Return the revision that the form showed.
+
+        Raises:
+            FormatError: The form does not say which.
+        """
         seen = self.seen.get(_holder(place))
         if seen is None:
             raise FormatError(
                 "form",
-                f"does not say which revision of {place.origin} it showed; nothing was changed:"
+                f"the form does not name the revision of {place.origin} it showed; nothing changed:"
                 " open the page again",
             )
         return seen
 
 
-def seen_now(places: Iterable[Place], npc_ref: str) -> dict[str, int]:
-    """The revisions that are in force of what holds these places, for the form that saves."""
+def current_revisions(places: Iterable[Place], npc_ref: str) -> dict[str, int]:
+    """Return the current revisions of the components, notes and books that have these places."""
     return {_holder(place): _revision(place, npc_ref) for place in places}
 
 
-def seen_in(lines: Iterable[str]) -> dict[str, int]:
-    """The same as a form sends it back; FormatError where it is not one of ours."""
+def read_seen_revisions(lines: Iterable[str]) -> dict[str, int]:
+    """Return the revisions that a form sent back, as `current_revisions` had returned them.
+
+    Raises:
+        FormatError: The form was not made by this page.
+    """
     found: dict[str, int] = {}
     for line in lines:
         holder, at, number = line.rpartition("@")
         if not at or not number.isdecimal() or len(number) > 9:
-            raise FormatError("form", "says wrongly what it showed; open the page again")
+            raise FormatError(
+                "form", "the form does not say which revisions it showed; open the page again"
+            )
         found[holder] = int(number)
     return found
 

@@ -1,4 +1,4 @@
-"""The trial in an address of a page: which edits it holds, and the addresses of the next ones."""
+"""The trial in a page's address: the edits that it holds, and links that change them."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -12,27 +12,31 @@ from evennia_ai.npc.views.trials import FieldEdit, Place, Trial, read_trial
 WITH: Final = "with"
 ORDER_STEP: Final = 10
 DEPTH_MARK: Final = "__depth__"
-"""What stands for a depth in the address that a script fills in when a row is dropped."""
+"""A placeholder for the depth in a link. The page's script replaces it when a row is dropped."""
 
 
 def trial_in(request: HttpRequest) -> Trial:
-    """The trial that an address or a form holds; FormatError says what is wrong with it."""
+    """Return the trial in an address or a form.
+
+    Raises:
+        FormatError: An edit in it is invalid; the message says why.
+    """
     return read_trial([*request.GET.getlist(WITH), *request.POST.getlist(WITH)])
 
 
-def query_of(trial: Trial, **more: str) -> str:
-    """The query of an address that holds the trial."""
+def trial_query(trial: Trial, **more: str) -> str:
+    """Return the query of an address with this trial."""
     return urlencode([*((WITH, line) for line in trial.lines), *more.items()])
 
 
-def moves(trial: Trial, place: Place, path: str) -> dict[str, Any]:
-    """The addresses that one step away from a place has: the page with one edit more."""
+def move_addresses(trial: Trial, place: Place, path: str) -> dict[str, Any]:
+    """Return the addresses of the page after one more step: deeper, earlier, off and so on."""
 
     def at(field: Any, value: int) -> str:
         edit = FieldEdit(origin=place.origin, field=field, value=value)
-        return f"{path}?{query_of(trial.with_edit(edit))}"
+        return f"{path}?{trial_query(trial.with_edit(edit))}"
 
-    marked = query_of(without(trial, place.origin, "depth"))
+    marked = trial_query(without_edit(trial, place.origin, "depth"))
     drag = urlencode({WITH: f"{place.origin}.depth="}) + DEPTH_MARK
     return {
         "deeper": at("depth", min(MAX_DEPTH, place.depth + 1)),
@@ -44,26 +48,26 @@ def moves(trial: Trial, place: Place, path: str) -> dict[str, Any]:
     }
 
 
-def without(trial: Trial, origin: str, field: str) -> Trial:
-    """The trial without its edit of one field."""
+def without_edit(trial: Trial, origin: str, field: str) -> Trial:
+    """Return the trial without the edit of one field."""
     return Trial(tuple(one for one in trial.edits if (one.origin, one.field) != (origin, field)))
 
 
-def undone(trial: Trial, path: str) -> list[dict[str, str]]:
-    """Each edit as a line, with the address of the page without it."""
+def undo_links(trial: Trial, path: str) -> list[dict[str, str]]:
+    """Return each edit in words, with the address of the page without this edit."""
     return [
-        {"line": str(edit), "undo": _address(path, without(trial, edit.origin, edit.field))}
+        {"line": str(edit), "undo": _address(path, without_edit(trial, edit.origin, edit.field))}
         for edit in trial.edits
     ]
 
 
 def _address(path: str, trial: Trial) -> str:
-    query = query_of(trial)
+    query = trial_query(trial)
     return f"{path}?{query}" if query else path
 
 
 def place_in_words(place: Mapping[str, Any], *, most: int) -> str:
-    """Where a text stands, for who hears the page: its depth is clamped to the history."""
+    """Return a place in words for screen readers. A depth over `most` is the top of the history."""
     depth = place["depth"]
     where = f"depth {depth}" if depth <= most else f"depth {depth}, which is the top of {most}"
     return f"{where}, order {place['order']}"

@@ -1,7 +1,7 @@
-"""One turn: its prompt as a column, why it was so, and what another place of a text would change.
+"""The page of one turn: its prompt as a column, the reasons, and edits to try on it.
 
-An edit lives in the address (`?with=component:mood.depth=4`): the recorded turn is composed again
-with it and nothing is stored, until the form of the page saves it as revisions.
+An edit is part of the address (`?with=component:mood.depth=4`). The page composes the recorded turn
+again with it. Nothing is stored until the builder saves the edits as revisions.
 """
 
 import time
@@ -30,17 +30,23 @@ from evennia_ai.store import model_calls
 from evennia_ai.store.history import past_turns, turns
 from evennia_ai.store.history.branches import npc_of
 from evennia_ai.store.history.turns import StoredTurn
-from evennia_ai.web.site.column import column_of, rows
+from evennia_ai.web.site.column import column_of, column_rows
 from evennia_ai.web.site.looking import seer_for
 from evennia_ai.web.site.page import Page, name_of
-from evennia_ai.web.site.saving import SEEN, Saver, seen_in, seen_now
-from evennia_ai.web.site.trying import moves, place_in_words, query_of, trial_in, undone
+from evennia_ai.web.site.saving import SEEN, Saver, current_revisions, read_seen_revisions
+from evennia_ai.web.site.trying import (
+    move_addresses,
+    place_in_words,
+    trial_in,
+    trial_query,
+    undo_links,
+)
 
 MOST_AGAINST: Final = 200
 SLICE: Final = 20
-"""Turns that one request compares at most; the page asks for the next ones."""
+"""The most turns that one request compares. The page then requests the next ones."""
 SLICE_SECONDS: Final = 0.03
-"""After so long a request begins no further turn: others wait for its thread."""
+"""A request compares no further turn after this time, because others wait for its thread."""
 
 
 class TurnPage(Page):
@@ -51,7 +57,7 @@ class TurnPage(Page):
     _seer: Seer
     _past: PastInputs | None = None
 
-    def told(self, ref: str, number: int) -> dict[str, Any]:
+    def page_values(self, ref: str, number: int) -> dict[str, Any]:
         turn = turns.get_turn(ref, number)
         trial = trial_in(self.request)
         self._turn = turn
@@ -63,7 +69,7 @@ class TurnPage(Page):
         else:
             try:
                 report = sent_report(seer, turn, past_reader())
-            except ReplayError as error:  # above all, its words were erased
+            except ReplayError as error:  # most often because its words were erased
                 unreadable = str(error)
         is_whole = report is not None and not report.hidden
         return {
@@ -87,12 +93,12 @@ class TurnPage(Page):
             **(column_of(report) if report else {}),
         }
 
-    def beside(self, told: Mapping[str, Any]) -> dict[str, Any]:
+    def html_values(self, told: Mapping[str, Any]) -> dict[str, Any]:
         ref, number = told["ref"], told["turn"]
         path = self.request.path
         trial = trial_in(self.request)
         before, after = _neighbours(ref, number)
-        pages = {"previous": before, "next": after, "query": query_of(trial)}
+        pages = {"previous": before, "next": after, "query": trial_query(trial)}
         if told["unreadable"]:
             return pages
         problem = ""
@@ -106,7 +112,7 @@ class TurnPage(Page):
         there = places(self._past.inputs) if self._past else {}
         edited = [there[edit.origin] for edit in trial.edits if edit.origin in there]
         return {
-            "rows": list(rows(told["messages"], everything="all" in self.request.GET)),
+            "rows": list(column_rows(told["messages"], everything="all" in self.request.GET)),
             "movable": {
                 origin: {
                     "depth": place.depth,
@@ -114,7 +120,7 @@ class TurnPage(Page):
                     "words": place_in_words(
                         {"depth": place.depth, "order": place.order}, most=said
                     ),
-                    **moves(trial, place, path),
+                    **move_addresses(trial, place, path),
                 }
                 for origin, place in here.items()
             },
@@ -123,44 +129,45 @@ class TurnPage(Page):
             "not_to_be_tried": problem,
             **pages,
             "is_comparable": before and not turns.get_turn(ref, before).manifest.erased,
-            "edits": undone(trial, path),
+            "edits": undo_links(trial, path),
             "pane": self.request.GET.get("pane", "")[:20],
             "changed_tokens": told["tokens"] - told["sent_tokens"],
             "status": _status(trial, here, said),
             "seen": [
-                f"{holder}@{revision}" for holder, revision in seen_now(edited, npc_of(ref)).items()
+                f"{holder}@{revision}"
+                for holder, revision in current_revisions(edited, npc_of(ref)).items()
             ],
         }
 
     def post(self, request: HttpRequest, ref: str, number: int) -> HttpResponseBase:
-        """Save the trial that the form holds."""
+        """Save the edits of the form as revisions."""
         trial = trial_in(request)
         past = past_of(seer_for(request.user, ref), turns.get_turn(ref, number))
         saver = Saver(
             by=self.actor,
             npc_ref=npc_of(ref),
-            seen=seen_in(request.POST.getlist(SEEN)),
+            seen=read_seen_revisions(request.POST.getlist(SEEN)),
         )
         saver.save(trial, places(past.inputs))
         where = reverse("evennia_ai:turn", kwargs={"ref": ref, "number": number})
-        return HttpResponseRedirect(f"{where}?{query_of(trial, saved=str(len(trial.edits)))}")
+        return HttpResponseRedirect(f"{where}?{trial_query(trial, saved=str(len(trial.edits)))}")
 
 
 def trial_inputs(past: PastInputs, trial: Trial) -> Any:
-    """The inputs of the turn as the trial has them."""
+    """Return the inputs of the turn, changed by the trial."""
     return trial(past) if trial.edits else past.inputs
 
 
 def _status(trial: Trial, here: Mapping[str, Any], said: int) -> str:
-    """What a screen reader says after an edit."""
+    """Return what a screen reader says after an edit, "" without one."""
     if not trial.edits:
         return ""
     last = trial.edits[-1]
     if last.field == "off":
-        return f"{last.origin} takes no part now"
+        return f"{last.origin}: now left out of the prompt"
     place = here.get(last.origin)
     if place is None:
-        return f"{last}, and it is not in the prompt"
+        return f"{last}: not in the prompt"
     words = place_in_words({"depth": place.depth, "order": place.order}, most=said)
     return f"{last.origin}: now {words}, of {said} messages"
 
@@ -171,7 +178,10 @@ def _neighbours(ref: str, number: int) -> tuple[int | None, int | None]:
 
 
 def _replayed(rebuilt: Replay, *, is_whole: bool) -> dict[str, Any]:
-    """True if a turn can be replayed; a hash of all of it would let a hidden text be guessed."""
+    """Return whether a turn can be replayed.
+
+    The hash is left out if a text is hidden, because the hash would help to guess the text.
+    """
     sha256 = rebuilt.sha256 if is_whole else ""
     return {"same": rebuilt.is_same, "problem": rebuilt.problem, "sha256": sha256}
 
@@ -193,7 +203,7 @@ def _calls(turn: StoredTurn) -> list[dict[str, Any]]:
 
 
 def _reply(seer: Seer, turn: StoredTurn) -> list[dict[str, str]]:
-    """What the NPC said and did in the turn, as the one who looks may see it."""
+    """Return what the NPC said and did in the turn, without what the viewer may not see."""
     found = past_turns.acts_of(turn)
     return [
         {"number": record.id, "kind": str(record.kind), "text": seer.record(record, found).body}
@@ -202,11 +212,13 @@ def _reply(seer: Seer, turn: StoredTurn) -> list[dict[str, str]]:
 
 
 class AgainstPage(Page):
-    """`/ai/npc/<ref>/against/`: what a trial would have changed in the newest turns, in slices."""
+    """`/ai/npc/<ref>/against/`: what a trial would have changed in the newest turns, slice by
+    slice.
+    """
 
     template = "evennia_ai/against.html"
 
-    def told(self, ref: str) -> dict[str, Any]:
+    def page_values(self, ref: str) -> dict[str, Any]:
         trial = trial_in(self.request)
         text = self.request.GET.get("before", "")
         newest = turns.last_turn(ref)
@@ -229,9 +241,9 @@ class AgainstPage(Page):
             "before": rest if rest > lowest + 1 else None,
         }
 
-    def beside(self, told: Mapping[str, Any]) -> dict[str, Any]:
+    def html_values(self, told: Mapping[str, Any]) -> dict[str, Any]:
         trial = trial_in(self.request)
-        more = query_of(trial, before=str(told["before"])) if told["before"] else ""
+        more = trial_query(trial, before=str(told["before"])) if told["before"] else ""
         return {"more": more, "is_slice": "before" in self.request.GET}
 
 

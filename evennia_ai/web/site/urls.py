@@ -1,4 +1,4 @@
-"""The addresses of the pages: `path("ai/", include("evennia_ai.web.site.urls"))` installs them."""
+"""The addresses of the pages. `path("ai/", include("evennia_ai.web.site.urls"))` installs them."""
 
 from django.urls import path, register_converter
 from django.urls.converters import SlugConverter
@@ -26,7 +26,7 @@ from evennia_ai.web.site.watch import StopView, WatchPage
 
 
 class MindConverter(SlugConverter):
-    """The reference of an NPC (`12`), or of a builder's branch of it (`12~7`)."""
+    """Matches the reference of an NPC (`12`), or of a builder's branch of it (`12~7`)."""
 
     regex = "[-a-zA-Z0-9_]+(?:~[-a-zA-Z0-9_]+)?"
 
@@ -34,7 +34,7 @@ class MindConverter(SlugConverter):
 register_converter(MindConverter, "mind")
 
 app_name = "evennia_ai"
-# A branch has turns of its own; all else belongs to its NPC.
+# A branch has only turns of its own. All other pages belong to its NPC.
 _MIND = "npc/<mind:ref>/"
 _NPC = "npc/<slug:ref>/"
 

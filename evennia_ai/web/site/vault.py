@@ -1,7 +1,6 @@
 """The vault of a knowledge base: the passages that restricted searches found, and who read them.
 
-Looking at the page shows no passage. Opening the vault is a POST, because each reading is written
-down.
+Each reading is recorded. So the page itself shows no passage, and opening the vault is a POST.
 """
 
 from typing import Any, Final
@@ -12,19 +11,19 @@ from evennia_ai.npc.mind.viewers import viewer_of
 from evennia_ai.npc.views.withheld.pages import HiddenPages
 from evennia_ai.npc.views.withheld.viewer import withheld_mark
 from evennia_ai.store.knowledge import knowledge_searches
-from evennia_ai.web.site.knowledge import base_seen
+from evennia_ai.web.site.knowledge import get_visible_base
 from evennia_ai.web.site.page import Page
 
 MOST_READINGS: Final = 40
 
 
 class VaultPage(Page):
-    """`/ai/kb/<key>/vault/`."""
+    """`/ai/kb/<key>/vault/`: the vault of one knowledge base."""
 
     template = "evennia_ai/vault.html"
 
-    def told(self, key: str) -> dict[str, Any]:
-        info = base_seen(viewer_of(self.request.user), key)
+    def page_values(self, key: str) -> dict[str, Any]:
+        info = get_visible_base(viewer_of(self.request.user), key)
         readings = knowledge_searches.vault_readings(key)
         return {
             "key": key,
@@ -39,9 +38,13 @@ class VaultPage(Page):
         }
 
     def post(self, request: HttpRequest, key: str) -> HttpResponseBase:
-        """Open it; StoreError: that it was read cannot be written down, so it is not."""
+        """Record the reading and show the passages.
+
+        Raises:
+            StoreError: The reading cannot be recorded, so no passage is shown.
+        """
         viewer = viewer_of(request.user)
-        base_seen(viewer, key)
+        get_visible_base(viewer, key)
         hidden = HiddenPages(viewer)
         passages = []
         for chunk in knowledge_searches.open_vault(key, by=self.actor):
@@ -56,4 +59,4 @@ class VaultPage(Page):
                     else chunk.content,
                 }
             )
-        return self.shown({**self.told(key), "is_open": True, "passages": passages})
+        return self.render_values({**self.page_values(key), "is_open": True, "passages": passages})

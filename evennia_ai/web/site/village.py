@@ -1,4 +1,4 @@
-"""The village: every NPC, how it is doing, and what it used today."""
+"""The list of all NPCs: their states, their last turns, and their use of models today."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,9 +20,9 @@ from evennia_ai.web.site.page import Page
 
 PAGE_NPCS: Final = 50
 MOST_CALLS: Final = 2000
-"""Calls of the last day that the shares of caches are read from."""
+"""The most calls of the last day from which the shares of cached tokens are read."""
 MOST_TURNS: Final = 10_000
-"""Turns that are looked at for who had one today, or whose last one failed."""
+"""The most turns that are searched for NPCs with a turn today, or whose last turn failed."""
 MOST_SHARES: Final = 24
 POOR_PERCENT: Final = 50
 MOST_BROKEN: Final = 5
@@ -36,22 +36,22 @@ SHOWN: Final = {
 
 
 class VillagePage(Page):
-    """`/ai/`: every NPC."""
+    """`/ai/`: the list of all NPCs."""
 
     template = "evennia_ai/village.html"
 
-    def told(self) -> dict[str, Any]:
+    def page_values(self) -> dict[str, Any]:
         part = self.request.GET.get("find", "")[:80]
         shown = self.request.GET.get("show", "")
         shown = shown if shown in SHOWN else ""
         now = time.time()
         day = now - now % DAY_SECONDS
         found = _found(part, shown, day)
-        page, pages = self.paged(found.count, PAGE_NPCS)
+        page, pages = self.requested_page(found.count, PAGE_NPCS)
         here = found.page(page, size=PAGE_NPCS)
         refs = [npc.ref for npc in here]
         used = model_calls.use_by_each("npc_ref", day, among=refs)
-        doing = running_game.doing(here)
+        doing = running_game.npc_states(here)
         newest = {ref: one.last for ref, one in doing.items() if one.last is not None}
         shares = model_calls.cache_shares(refs, since=now - DAY_SECONDS, most=MOST_CALLS)
         broken = _broken(newest, shares, seer_of=partial(seer_for, self.request.user))
@@ -75,7 +75,7 @@ class VillagePage(Page):
             ],
         }
 
-    def beside(self, told: Mapping[str, Any]) -> dict[str, Any]:
+    def html_values(self, told: Mapping[str, Any]) -> dict[str, Any]:
         return {
             "filters": [
                 {"key": key, "name": name, "is_on": key == told["show"]}
@@ -90,7 +90,7 @@ def _broken(
     *,
     seer_of: Callable[[str], Seer],
 ) -> dict[str, str]:
-    """Say what broke the caches of a few NPCs whose last call found little in one."""
+    """Say what broke the cache, for a few NPCs whose last call took little from the cache."""
     poor = [ref for ref in newest if (shares.get(ref) or [100])[-1] < POOR_PERCENT]
     found = {}
     for ref in poor[:MOST_BROKEN]:
@@ -102,7 +102,7 @@ def _broken(
 
 
 def _found(part: str, shown: str, day: float) -> npc_list.NPCList:
-    """The NPCs that are to be shown; who had a turn is asked of the newest turns of the game."""
+    """Return the NPCs that the search and the filter select."""
     if shown == "today":
         return npc_list.NPCList(part, among=past_turns.refs_since(day, most=MOST_TURNS))
     if shown == "failed":

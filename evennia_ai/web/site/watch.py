@@ -1,4 +1,4 @@
-"""The watch: what NPCs are asked and answer as it happens, and the stop of all of them."""
+"""The live page: what NPCs are asked and answer right now, and the stop of all NPCs."""
 
 import time
 from typing import Any, Final
@@ -21,17 +21,19 @@ MOST_CALLS: Final = 30
 
 
 class WatchPage(Page):
-    """`/ai/live/`: the newest turns of all NPCs; who asks again gets 304 while nothing is new."""
+    """`/ai/live/`: the newest turns and calls of all NPCs. A repeated request gets 304 if nothing
+    is new.
+    """
 
     template = "evennia_ai/watch.html"
 
     def get(self, request: HttpRequest, **named: Any) -> HttpResponseBase:
-        told = self.told()
+        told = self.page_values()
         if request.headers.get("If-None-Match") == told["tag"]:
             return HttpResponse(status=304)
-        return self.shown(told)
+        return self.render_values(told)
 
-    def told(self) -> dict[str, Any]:
+    def page_values(self) -> dict[str, Any]:
         newest = past_turns.newest_of_all(MOST_TURNS)
         now = time.time()
         day = now - now % DAY_SECONDS
@@ -65,7 +67,8 @@ class WatchPage(Page):
                 for one in refused
             ],
             "breakers": [
-                {"model": name, "state": state} for name, state in running_game.breakers().items()
+                {"model": name, "state": state}
+                for name, state in running_game.breaker_states().items()
             ],
             "cut": [
                 {
@@ -113,13 +116,13 @@ class WatchPage(Page):
 
 
 class StopView(Page):
-    """`/ai/live/stop/`: stop all NPCs, or let them answer again; POST alone, for Admins."""
+    """`/ai/live/stop/`: stop all NPCs, or start them again. Only POST, and only for Admins."""
 
     http_method_names = ["post"]
     template = ""
 
     def post(self, request: HttpRequest) -> HttpResponseBase:
-        """Do what `do` says: `stop` or `start`."""
+        """Stop or start all NPCs, as the field `do` says."""
         acts = {"stop": running_game.stop_all, "start": running_game.start_all}
         act = acts.get(request.POST.get("do", ""))
         if act is None:

@@ -1,4 +1,6 @@
-"""A builder at work on the wiki; nothing of Evennia at the top, which starts later."""
+"""Fixtures with a wiki and its builder. Evennia is not imported at the top, because it starts
+later.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -9,7 +11,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def _wiki(world: Callable[[], AbstractContextManager[None]], _cast: object) -> Iterator[None]:
-    """The wiki of a file's tests, made once."""
+    """Create the wiki once for all tests of a module."""
     from tests.npc.lorekeeper.wikis import a_wiki
 
     with world():
@@ -19,7 +21,7 @@ def _wiki(world: Callable[[], AbstractContextManager[None]], _cast: object) -> I
 
 @pytest.fixture
 def mara(_wiki: None, stage: Any) -> Any:
-    """A builder, and the wiki she works on."""
+    """Return a builder, Mara, and the wiki on which she works."""
     mara = stage.player("Mara")
     mara.permissions.add("Builder")
     return mara

@@ -1,4 +1,4 @@
-"""Grounding: Wikipedia is asked where the settings name it, and never stops the lorekeeper."""
+"""Wikipedia is asked only if the settings name its address, and its failures never stop a task."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,7 +15,7 @@ PAGE = {"ns": 0, "title": "Ferry", "pageid": 1, "extract": "A ferry is a boat."}
 
 
 class Models:
-    """What of the game's models is used here."""
+    """The attributes of the game's models that this module uses."""
 
     def __init__(self, bridge: AsyncBridge) -> None:
         self.bridge = bridge
@@ -31,7 +31,7 @@ def wiki(monkeypatch: pytest.MonkeyPatch) -> Iterator[StubWiki]:
 
 @pytest.fixture
 def introduction() -> Iterator[Callable[[str, str], Any]]:
-    """What is said of an entity by the encyclopedia at an address."""
+    """Return what the Wikipedia at an address says about a subject."""
     reactor = Handover()
     bridge = AsyncBridge(reactor)
     models = Models(bridge)
@@ -46,13 +46,13 @@ def introduction() -> Iterator[Callable[[str, str], Any]]:
 
 
 @pytest.mark.req("S4-17")
-def test_without_an_address_nobody_is_asked(introduction, wiki):
+def test_wikipedia_is_not_asked_without_an_address_in_the_settings(introduction, wiki):
     assert introduction("Ferry", "") == Failed(asking.OFF)
     assert wiki.requests == []
 
 
 @pytest.mark.req("S4-17")
-def test_an_article_is_told_with_its_title(introduction, wiki):
+def test_introduction_has_the_title_and_text_of_the_article(introduction, wiki):
     wiki.behaves(answers({"query": {"pages": [PAGE]}}))
     found = introduction("Ferry", wiki.api)
 
@@ -60,7 +60,7 @@ def test_an_article_is_told_with_its_title(introduction, wiki):
 
 
 @pytest.mark.req("S4-17")
-def test_a_failure_is_a_reason_and_a_line_in_the_log(introduction, wiki, monkeypatch):
+def test_wikipedia_failure_gives_a_reason_and_one_log_line(introduction, wiki, monkeypatch):
     lines: list[str] = []
     monkeypatch.setattr(asking.logger, "log_warn", lines.append)
     wiki.behaves(sends(b"<html>"))
@@ -68,4 +68,4 @@ def test_a_failure_is_a_reason_and_a_line_in_the_log(introduction, wiki, monkeyp
 
     assert isinstance(found, Failed)
     assert "did not answer with JSON" in found.why
-    assert lines == [f"evennia_ai: no introduction of 'Ferry': {found.why}"]
+    assert lines == [f"evennia_ai: Wikipedia gave no introduction of 'Ferry': {found.why}"]

@@ -1,4 +1,4 @@
-"""What the lorekeeper asks: models of two roles, bases on other machines, Wikipedia."""
+"""What a task asks for: models of two roles, bases on other machines, and Wikipedia."""
 
 from typing import Any, ClassVar
 
@@ -17,7 +17,7 @@ from evennia_ai.services.wiki.backend import Intro
 from tests.npc.lorekeeper.wikis import TASK, Writer, answer, keeps, write
 
 
-def test_planner_and_writer_are_the_models_of_their_roles(stage, mara):
+def test_planner_and_writer_use_the_models_of_their_roles(stage, mara):
     cheap, dear, away = Writer(), Writer(), Writer(ModelUnavailable("away", "is broken"))
     stage.opens(None)
     live = stage.running.runtime()
@@ -30,12 +30,12 @@ def test_planner_and_writer_are_the_models_of_their_roles(stage, mara):
 
 
 def model_of(writer: Writer) -> Any:
-    """A way to this model."""
+    """Return an access to this model."""
     return Access(model=ScriptedModel(writer), model_id="stub")
 
 
 class Elsewhere:
-    """A base on another machine: every answer comes later, or fails."""
+    """A base on another machine, each of whose answers arrives later or fails."""
 
     def __init__(self, here: Any, clock: Any, *, broken: str = "") -> None:
         self._here, self._clock, self._broken = here, clock, broken
@@ -53,14 +53,14 @@ class Elsewhere:
 
 
 def elsewhere(stage: Any, monkeypatch: Any, **options: Any) -> None:
-    """All bases are on another machine."""
+    """Make all bases behave as if they were on another machine."""
     found = Backends.of
     monkeypatch.setattr(
         Backends, "of", lambda self, info: Elsewhere(found(self, info), stage.clock, **options)
     )
 
 
-def test_a_base_elsewhere_gives_the_same_package(stage, mara, monkeypatch):
+def test_remote_base_gives_the_same_package_as_a_stored_base(stage, mara, monkeypatch):
     writer = keeps(stage)
     answer(mara)
     here = writer.sent
@@ -75,7 +75,7 @@ def test_a_base_elsewhere_gives_the_same_package(stage, mara, monkeypatch):
 
 
 @pytest.mark.parametrize("broken", ["fetch", "search", "linking", "listed"])
-def test_a_base_that_does_not_answer_is_an_error_before_anybody_writes(
+def test_task_fails_before_the_writer_is_asked_when_the_base_does_not_answer(
     stage, mara, monkeypatch, broken
 ):
     writer = keeps(stage)
@@ -89,7 +89,7 @@ def test_a_base_that_does_not_answer_is_an_error_before_anybody_writes(
 
 
 class Encyclopedia:
-    """What Wikipedia is said to have, and what it was asked for."""
+    """A Wikipedia with given articles, which keeps what it was asked for."""
 
     asked: ClassVar[list[str]] = []
 
@@ -101,7 +101,7 @@ class Encyclopedia:
         return succeed(Intro(title="Ferry", text="A ferry is a ship."))
 
 
-def test_wikipedia_is_asked_at_the_address_of_the_settings(stage, mara, monkeypatch):
+def test_wikipedia_is_asked_at_the_address_in_the_settings(stage, mara, monkeypatch):
     monkeypatch.setattr(asking, "Wikipedia", Encyclopedia)
     monkeypatch.setattr(Encyclopedia, "asked", [])
     writer = Writer()
@@ -114,7 +114,7 @@ def test_wikipedia_is_asked_at_the_address_of_the_settings(stage, mara, monkeypa
     )
 
 
-def test_the_config_page_may_turn_wikipedia_off(stage, mara, monkeypatch):
+def test_config_page_can_turn_wikipedia_off(stage, mara, monkeypatch):
     monkeypatch.setattr(asking, "Wikipedia", Encyclopedia)
     monkeypatch.setattr(Encyclopedia, "asked", [])
     write("harbour", "Instructions:Config", "---\nwikipedia: false\n---\n")

@@ -1,4 +1,4 @@
-"""The lorekeeper: from a task to an answer, with one call of the model that writes."""
+"""A task of the lorekeeper, from its words to an answer, with one call of the writing model."""
 
 from dataclasses import replace
 from typing import Any
@@ -34,7 +34,7 @@ FOR_ADMINS = "---\nlocks: view:perm(Admin)\n---\n"
 
 
 @pytest.mark.req("S4-01", "S4-24")
-def test_the_package_stands_before_the_system_prompt(stage, mara):
+def test_package_is_placed_before_the_system_prompt(stage, mara):
     writer = keeps(stage)
     answer(mara)
     (system, said), (user, task) = writer.sent
@@ -45,14 +45,14 @@ def test_the_package_stands_before_the_system_prompt(stage, mara):
 
 
 @pytest.mark.req("S4-02", "S4-09")
-def test_a_cheap_model_sorts_the_task_and_one_call_writes(stage, mara):
+def test_planner_chooses_the_task_type_and_the_writer_is_asked_once(stage, mara):
     writer = keeps(stage)
     answer(mara)
     assert (len(writer.planned), len(writer.asked)) == (1, 1)
     assert writer.asked[0].tools == ()
 
 
-def test_the_words_of_the_task_go_to_the_planner_as_data(stage, mara):
+def test_planner_gets_the_task_as_data(stage, mara):
     writer = keeps(stage)
     answer(mara)
     (request,) = writer.planned
@@ -61,7 +61,7 @@ def test_the_words_of_the_task_go_to_the_planner_as_data(stage, mara):
     ]
 
 
-def test_a_planner_that_writes_rubbish_is_not_asked_again(stage, mara):
+def test_planner_is_not_asked_again_after_a_useless_answer(stage, mara):
     writer = keeps(stage, Writer(plan="I would say an article."))
     told = answer(mara).context_meta
     assert (told["task_type"], told["type_from"]) == ("unknown", "fallback")
@@ -69,7 +69,7 @@ def test_a_planner_that_writes_rubbish_is_not_asked_again(stage, mara):
     assert REPAIR[:20] not in str(writer.asked)
 
 
-def test_a_planner_that_is_away_does_not_stop_the_work(stage, mara):
+def test_task_is_done_when_the_planner_is_unavailable(stage, mara):
     keeps(stage, Writer(plan=ModelUnavailable("stub", "broken")))
     told = answer(mara)
     assert told.drafts
@@ -77,7 +77,7 @@ def test_a_planner_that_is_away_does_not_stop_the_work(stage, mara):
 
 
 @pytest.mark.req("S4-04", "S4-50", "S4-52")
-def test_a_query_goes_to_the_writer_without_planner_or_package(stage, mara):
+def test_query_goes_to_the_writer_without_planner_or_package(stage, mara):
     writer = keeps(stage, Writer("The ferry."))
     told = answer(mara, QUERY)
     assert (told.text, told.drafts) == ("The ferry.", ())
@@ -87,7 +87,7 @@ def test_a_query_goes_to_the_writer_without_planner_or_package(stage, mara):
     assert told.context_meta["reason"]
 
 
-def test_what_the_planner_calls_a_query_has_no_package_either(stage, mara):
+def test_task_has_no_package_when_the_planner_calls_it_a_query(stage, mara):
     writer = keeps(stage, Writer("Two.", plan=("query", [])))
     told = answer(mara, "How tall is the ferry, and did anybody measure it?").context_meta
     assert told["bypassed"] is True
@@ -95,7 +95,7 @@ def test_what_the_planner_calls_a_query_has_no_package_either(stage, mara):
 
 
 @pytest.mark.req("S4-03")
-def test_switched_off_the_writer_is_asked_directly(stage, mara):
+def test_writer_is_asked_directly_when_the_assembly_is_switched_off(stage, mara):
     writer = keeps(stage, enabled=False)
     told = answer(mara)
     assert (len(writer.planned), len(writer.asked)) == (0, 1)
@@ -103,7 +103,7 @@ def test_switched_off_the_writer_is_asked_directly(stage, mara):
 
 
 @pytest.mark.req("S4-50")
-def test_every_answer_tells_what_it_was_made_from(stage, mara):
+def test_answer_says_in_context_meta_what_it_was_made_from(stage, mara):
     keeps(stage)
     told = answer(mara).context_meta
     assert (told["base"], told["bypassed"], told["entities"]) == ("harbour", False, ["The Ferry"])
@@ -112,7 +112,7 @@ def test_every_answer_tells_what_it_was_made_from(stage, mara):
 
 
 @pytest.mark.req("S4-53")
-def test_a_type_that_was_given_is_not_asked_for_and_its_pages_are_read(stage, mara):
+def test_planner_is_not_asked_for_the_type_when_a_type_is_given(stage, mara):
     writer = keeps(stage)
     told = answer(mara, type_override="create_source", custom_pages=[page_name("Oren")])
     assert writer.planned == []
@@ -124,7 +124,7 @@ def test_a_type_that_was_given_is_not_asked_for_and_its_pages_are_read(stage, ma
 
 
 @pytest.mark.req("S4-55")
-def test_a_page_that_is_hidden_from_who_asks_is_not_read(stage, mara):
+def test_page_hidden_from_the_builder_is_not_in_the_package(stage, mara):
     writer = keeps(stage, Writer(plan=("unknown", ["The Vault", "The Ferry"])))
     told = answer(mara)
     assert "seventeen" not in str(writer.sent)
@@ -132,7 +132,7 @@ def test_a_page_that_is_hidden_from_who_asks_is_not_read(stage, mara):
 
 
 @pytest.mark.req("S4-55")
-def test_a_source_that_is_hidden_from_who_asks_is_not_found(stage, mara):
+def test_source_hidden_from_the_builder_is_not_found(stage, mara):
     write("harbour", "Sources:The Safe", f"{FOR_ADMINS}The ferry carries the seal of the vault.")
     writer = keeps(stage)
     told = answer(mara).context_meta
@@ -143,7 +143,7 @@ def test_a_source_that_is_hidden_from_who_asks_is_not_found(stage, mara):
 
 
 @pytest.mark.req("S4-55")
-def test_whoever_may_read_it_is_shown_it(stage, mara):
+def test_page_is_in_the_package_when_the_builder_may_read_it(stage, mara):
     write("harbour", "Sources:The Safe", f"{FOR_ADMINS}The ferry carries the seal of the vault.")
     mara.permissions.add("Admin")
     writer = keeps(stage, Writer(plan=("unknown", ["The Vault", "The Ferry"])))
@@ -153,21 +153,21 @@ def test_whoever_may_read_it_is_shown_it(stage, mara):
 
 
 @pytest.mark.req("S4-55")
-def test_a_player_is_told_of_no_base(stage, mara):
+def test_base_counts_as_missing_for_a_player(stage, mara):
     writer = keeps(stage)
     assert "harbour" in refused(stage.anna)
     assert writer.asked == []
 
 
 @pytest.mark.req("S4-55")
-def test_a_base_behind_a_lock_is_not_there(stage, mara):
+def test_base_counts_as_missing_when_its_lock_hides_it(stage, mara):
     keeps(stage)
     a_wiki("crypt", texts={}, locks="view:perm(Admin)")
     told = done(lorekeeper(TASK, base="crypt", by=mara)).getErrorMessage()
     assert "harbour" in told
 
 
-def test_instructions_that_do_not_fit_are_an_error_before_anybody_writes(stage, mara):
+def test_task_fails_before_the_writer_is_asked_when_instructions_do_not_fit(stage, mara):
     write("harbour", "Instructions:World Bible", "A harbour. " * 4000)
     writer = keeps(stage)
     failure = done(lorekeeper(TASK, base="harbour", by=mara))
@@ -175,7 +175,7 @@ def test_instructions_that_do_not_fit_are_an_error_before_anybody_writes(stage, 
     assert writer.asked == []
 
 
-def test_a_package_too_large_for_the_model_is_an_error_before_anybody_writes(stage, mara):
+def test_task_fails_before_the_writer_is_asked_when_the_package_is_too_large(stage, mara):
     write("harbour", "Instructions:Config", "---\nbudget_tokens: 100000\n---\n")
     write("harbour", "The Ferry", "The ferry sails. " * 4000)
     writer = keeps(stage)
@@ -183,7 +183,7 @@ def test_a_package_too_large_for_the_model_is_an_error_before_anybody_writes(sta
     assert writer.asked == []
 
 
-def test_in_a_conversation_the_instructions_alone_stand_in_front(stage, mara):
+def test_request_in_a_conversation_begins_with_the_instructions_only(stage, mara):
     earlier = [Message(role="user", content=TASK), Message(role="assistant", content=A_PAGE)]
     writer = keeps(stage)
     answer(mara, "Half as long", earlier=earlier)
@@ -197,14 +197,14 @@ def test_in_a_conversation_the_instructions_alone_stand_in_front(stage, mara):
     assert task == "Half as long"
 
 
-def test_the_setting_splits_single_tasks_as_well(stage, mara):
+def test_placement_setting_splits_the_package_of_a_single_task(stage, mara):
     writer = keeps(stage, package_placement="split")
     told = answer(mara)
     assert [role for role, _ in writer.sent] == ["system", "user", "user"]
     assert told.context_meta["placement"] == "split"
 
 
-def test_nothing_waits_for_a_model(stage, mara):
+def test_lorekeeper_returns_before_the_model_has_answered(stage, mara):
     stage.talks_with(Writer(), delay_seconds=5.0)
     results: list[Any] = []
     lorekeeper(TASK, base="harbour", by=mara).addBoth(results.append)
@@ -214,30 +214,30 @@ def test_nothing_waits_for_a_model(stage, mara):
     assert results[0].drafts
 
 
-def test_a_model_that_is_away_is_an_error_and_nothing_is_kept(stage, mara):
+def test_task_fails_and_stores_no_draft_when_the_model_is_unavailable(stage, mara):
     keeps(stage, Writer(ModelUnavailable("stub", "is broken")))
     assert "is broken" in refused(mara)
 
 
-def test_without_a_model_the_error_says_what_to_set(stage, mara):
+def test_error_names_the_settings_when_there_is_no_writing_model(stage, mara):
     stage.opens(None)
     assert "EVENNIA_AI_MODEL_ROLES['lorekeeper']" in refused(mara)
 
 
-def test_an_empty_task_is_refused(stage, mara):
+def test_empty_task_is_refused(stage, mara):
     writer = keeps(stage)
     assert "empty" in refused(mara, "  ")
     assert writer.planned == []
 
 
-def test_whoever_asked_too_much_is_told_so(stage, mara):
+def test_task_is_refused_with_the_limit_when_the_builder_reached_it(stage, mara):
     limits = read_quotas({"player": {"calls_per_minute": 2}}, where="L")
     stage.talks_with(Writer(), limits=limits)
     answer(mara)
     assert "the lorekeeper may not ask a model" in refused(mara)
 
 
-def test_wikipedia_is_not_asked_where_the_settings_name_no_address(stage, mara):
+def test_wikipedia_is_not_asked_when_the_settings_name_no_address(stage, mara):
     write("harbour", "Instructions:Config", "---\nwikipedia: true\n---\n")
     keeps(stage)
     told = answer(mara).context_meta
@@ -245,7 +245,7 @@ def test_wikipedia_is_not_asked_where_the_settings_name_no_address(stage, mara):
 
 
 @pytest.mark.req("S4-55")
-def test_of_a_restricted_base_no_watcher_hears_a_word(stage, mara, monkeypatch):
+def test_watchers_get_no_words_of_a_restricted_base(stage, mara, monkeypatch):
     restricted(a_wiki("secret", texts={**PAGES, "The Ferry": "It carries canaries."}))
     keeps(stage)
     heard: list[Any] = []
@@ -257,14 +257,14 @@ def test_of_a_restricted_base_no_watcher_hears_a_word(stage, mara, monkeypatch):
     assert "canaries" not in str(heard)
 
 
-def test_the_budget_of_the_settings_holds_where_the_page_says_nothing(stage, mara):
+def test_budget_of_the_settings_applies_when_the_config_page_names_none(stage, mara):
     keeps(stage, budget_tokens=900)
     assert answer(mara).context_meta["tokens"]["limit"] == 400
     assert replace(conf()).lorekeeper == LorekeeperSettings()
 
 
 @pytest.mark.req("S4-55")
-def test_an_npc_that_guards_a_base_is_not_shown_its_pages(stage, mara):
+def test_npc_that_guards_a_base_may_not_give_a_task_for_it(stage, mara):
     restricted(a_wiki("secret"))
     keeps(stage)
     stage.npc.permissions.add("Builder")

@@ -1,4 +1,4 @@
-"""Tasks in the store: what the lorekeeper's model is sent is committed before it is asked."""
+"""Stored tasks: everything that a model is sent is committed before the model is asked."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ from tests.npc.lorekeeper.wikis import (
 
 
 class Witness(Writer):
-    """A writer that looks, while it is asked, at what is in the store for a builder."""
+    """A writing model that reads, while it is asked, what the store holds for a builder."""
 
     def __init__(self, who: Any, *told: Any, **plan: Any) -> None:
         super().__init__(*told, **plan)
@@ -39,7 +39,7 @@ class Witness(Writer):
 
 
 @pytest.mark.req("S2-01", "S4-01")
-def test_the_package_and_the_request_are_stored_when_the_model_is_asked(stage, mara):
+def test_package_and_request_are_stored_before_the_model_is_asked(stage, mara):
     witness = Witness(mara)
     keeps(stage, witness)
     told = answer(mara)
@@ -54,7 +54,7 @@ def test_the_package_and_the_request_are_stored_when_the_model_is_asked(stage, m
 
 
 @pytest.mark.req("S2-01", "S4-01")
-def test_no_model_is_asked_where_it_cannot_be_stored(stage, mara, monkeypatch):
+def test_model_is_not_asked_when_the_task_cannot_be_stored(stage, mara, monkeypatch):
     writer = keeps(stage)
 
     def refuse(new: Any) -> int:
@@ -69,7 +69,7 @@ def test_no_model_is_asked_where_it_cannot_be_stored(stage, mara, monkeypatch):
 @pytest.mark.parametrize(
     ("task", "text"), [(TASK, "I would rather not."), ("List the boats", "Two boats.")]
 )
-def test_an_answer_without_a_page_is_stored_as_well(stage, mara, task, text):
+def test_answer_without_a_page_is_stored(stage, mara, task, text):
     keeps(stage, Writer(text))
     told = answer(mara, task)
     kept = page_drafts.newest_task(str(mara.id))
@@ -78,13 +78,13 @@ def test_an_answer_without_a_page_is_stored_as_well(stage, mara, task, text):
     assert kept.ended_at >= kept.began_at
 
 
-def test_the_drafts_of_an_answer_are_known(stage, mara):
+def test_stored_task_has_the_numbers_of_its_drafts(stage, mara):
     keeps(stage)
     told = answer(mara)
     assert page_drafts.newest_task(str(mara.id)).drafts == told.drafts != ()
 
 
-def test_of_a_task_without_an_answer_it_is_kept_why(stage, mara):
+def test_stored_task_says_why_there_is_no_answer(stage, mara):
     keeps(stage, Writer(ModelUnavailable("stub", "is broken")))
     refused(mara)
     kept = page_drafts.newest_task(str(mara.id))
@@ -92,14 +92,14 @@ def test_of_a_task_without_an_answer_it_is_kept_why(stage, mara):
     assert kept.request
 
 
-def test_an_error_about_a_restricted_base_is_kept_by_its_kind(stage, mara):
+def test_stored_task_has_only_the_kind_of_an_error_about_a_restricted_base(stage, mara):
     restricted(a_wiki("secret", texts=PAGES))
     keeps(stage, Writer(ModelRefused("stub", 400, "cannot read canaries")))
     done(lorekeeper(TASK, base="secret", by=mara))
     assert page_drafts.newest_task(str(mara.id)).error == "ModelRefused"
 
 
-def test_an_answer_whose_end_cannot_be_stored_is_told_all_the_same(stage, mara, monkeypatch):
+def test_answer_is_returned_when_its_end_cannot_be_stored(stage, mara, monkeypatch):
     keeps(stage)
 
     def refuse(*args: Any, **fields: Any) -> None:
@@ -109,7 +109,7 @@ def test_an_answer_whose_end_cannot_be_stored_is_told_all_the_same(stage, mara, 
     assert answer(mara).drafts
 
 
-def test_each_builder_has_tasks_of_her_own(stage, mara):
+def test_builder_sees_only_own_tasks(stage, mara):
     keeps(stage)
     answer(mara)
     assert page_drafts.newest_task(str(stage.anna.id)) is None

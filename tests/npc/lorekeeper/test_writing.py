@@ -1,4 +1,4 @@
-"""Pages in an answer become drafts, which keep what they were made from."""
+"""Pages in an answer become drafts, which store what they were made from."""
 
 from dataclasses import replace
 from typing import Any
@@ -20,7 +20,7 @@ TASK = "Write about the harbour"
 
 
 def answered(stage: Any, mara: Any, text: str) -> Any:
-    """The lorekeeper's answer where its model writes this text."""
+    """Return the lorekeeper's answer if its model writes this text."""
     writer = Writer(text)
     stage.talks_with(writer)
     results: list[Any] = []
@@ -35,13 +35,13 @@ def drafts_of(stage: Any, mara: Any, text: str) -> list[Any]:
 
 
 def notes_of(stage: Any, mara: Any, text: str) -> str:
-    """Why a text became no draft."""
+    """Return the notes that say why a text became no draft."""
     told, _ = answered(stage, mara, text)
     assert page_drafts.waiting_drafts() == ()
     return " ".join(told.notes)
 
 
-def test_a_new_page_is_a_draft_of_no_revision(stage, mara):
+def test_draft_of_a_new_page_names_no_revision(stage, mara):
     (draft,) = drafts_of(stage, mara, "=== PAGE: Leek Show ===\nLeeks, once a year.")
     assert (draft.draft.page.name.full, draft.draft.was) == ("Leek Show", "")
     assert draft.draft.page.body == "Leeks, once a year.\n"
@@ -49,30 +49,30 @@ def test_a_new_page_is_a_draft_of_no_revision(stage, mara):
     assert pages.page_or_none("harbour", page_name("Leek Show")) is None
 
 
-def test_a_page_that_is_there_is_changed_from_the_revision_that_was_read(stage, mara):
+def test_draft_of_an_existing_page_names_the_revision_that_was_read(stage, mara):
     now = stored("harbour", "The Ferry")
     (draft,) = drafts_of(stage, mara, "=== PAGE: The Ferry ===\nThe ferry is blue.")
     assert draft.draft.was == now.revision
 
 
-def test_what_a_page_says_of_itself_stays_where_the_answer_is_silent(stage, mara):
+def test_metadata_is_kept_when_the_answer_has_none(stage, mara):
     (draft,) = drafts_of(stage, mara, "=== PAGE: The Ferry ===\nThe ferry is blue.")
     assert draft.draft.page.meta == stored("harbour", "The Ferry").meta
 
 
-def test_an_answer_may_say_what_the_page_is_about(stage, mara):
+def test_answer_can_set_the_summary_of_a_page(stage, mara):
     text = "=== PAGE: The Ferry ===\n---\nsummary: A blue boat.\n---\nThe ferry is blue."
     (draft,) = drafts_of(stage, mara, text)
     assert draft.draft.page.meta.summary == "A blue boat."
 
 
-def test_an_alias_leads_to_the_page_itself(stage, mara):
+def test_draft_for_an_alias_changes_the_page_itself(stage, mara):
     (draft,) = drafts_of(stage, mara, "=== PAGE: Boat ===\nThe ferry is blue.")
     assert draft.draft.page.name.full == "The Ferry"
 
 
 @pytest.mark.req("S4-55")
-def test_a_lock_is_never_a_models_to_change(stage, mara):
+def test_model_cannot_change_the_lock_of_a_page(stage, mara):
     mara.permissions.add("Admin")
     locked, new = drafts_of(
         stage,
@@ -85,19 +85,19 @@ def test_a_lock_is_never_a_models_to_change(stage, mara):
 
 
 @pytest.mark.req("S4-55")
-def test_a_hidden_page_is_not_drafted_over(stage, mara):
+def test_hidden_page_gets_no_draft(stage, mara):
     told = notes_of(stage, mara, "=== PAGE: The Vault ===\nEmpty.")
-    assert told == "no draft of The Vault: the builder who asked may not read it"
+    assert told == "no draft was made of The Vault: the builder who asked may not read this page"
 
 
-def test_several_pages_are_several_drafts(stage, mara):
+def test_each_page_of_an_answer_becomes_a_draft(stage, mara):
     text = "Here they are.\n\n=== PAGE: One ===\nFirst.\n\n=== page: [[Sources:Two]] ===\nSecond."
     found = drafts_of(stage, mara, text)
     assert [str(one.draft.page.name) for one in found] == ["One", "Sources:Two"]
     assert [one.draft.page.body for one in found] == ["First.\n", "Second.\n"]
 
 
-def test_a_fence_around_a_page_is_no_part_of_it(stage, mara):
+def test_code_fence_around_a_page_is_removed(stage, mara):
     (draft,) = drafts_of(stage, mara, "=== PAGE: One ===\n```markdown\nFirst.\n```")
     assert draft.draft.page.body == "First.\n"
 
@@ -106,24 +106,26 @@ def test_a_fence_around_a_page_is_no_part_of_it(stage, mara):
     ("text", "told"),
     [
         ("=== PAGE: <b> ===\nText.", "'<b>' is not a valid page title"),
-        ("=== PAGE: One ===\n", "no draft of One: the answer has no text for it"),
+        ("=== PAGE: One ===\n", "no draft was made of One: the answer has no text for this page"),
         ("=== PAGE: One ===\n---\naliases: 3\n---\nText.", "aliases must be a list of texts"),
         ("=== PAGE: Oren ===\nOren rows [[The Ferry]].", ""),
     ],
 )
-def test_what_is_no_page_is_told_of(stage, mara, text, told):
+def test_answer_notes_why_a_page_became_no_draft(stage, mara, text, told):
     write("harbour", "Oren", "Oren rows [[The Ferry]].\n")
-    assert (told or "no draft of Oren: it says this already") in notes_of(stage, mara, text)
+    assert (told or "no draft was made of Oren: the page already says this") in notes_of(
+        stage, mara, text
+    )
 
 
-def test_letters_that_nobody_sees_are_no_part_of_a_page(stage, mara):
+def test_invisible_characters_are_removed_from_a_page(stage, mara):
     hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
     text = f"=== PAGE: One ===\n* Fir\u200bst\u202e.{hidden}\n  * \x1b[31mSecond\x00."
     (draft,) = drafts_of(stage, mara, text)
     assert draft.draft.page.body == "* First.\n  * [31mSecond.\n"
 
 
-def test_reasoning_is_no_part_of_an_answer(stage, mara):
+def test_reasoning_is_removed_from_an_answer(stage, mara):
     (draft,) = drafts_of(
         stage, mara, "<think>=== PAGE: Thought ===\nHm.</think>=== PAGE: One ===\nFirst."
     )
@@ -131,7 +133,7 @@ def test_reasoning_is_no_part_of_an_answer(stage, mara):
 
 
 @pytest.mark.req("S4-54")
-def test_a_draft_knows_the_revision_and_the_hash_of_every_page_it_was_made_from(stage, mara):
+def test_draft_stores_revision_and_hash_of_each_source_page(stage, mara):
     (draft,) = drafts_of(stage, mara, "=== PAGE: One ===\nFirst.")
     for told in draft.context_meta["pages"]:
         page = stored("harbour", told["page"])
@@ -139,7 +141,7 @@ def test_a_draft_knows_the_revision_and_the_hash_of_every_page_it_was_made_from(
 
 
 @pytest.mark.req("S4-54")
-def test_what_was_sent_is_the_same_after_all_pages_were_edited(stage, mara):
+def test_stored_request_stays_the_same_after_its_pages_were_edited(stage, mara):
     told, writer = answered(stage, mara, "=== PAGE: One ===\nFirst.")
     for title in ("Instructions:World Bible", "The Ferry", "Oren", "Sources:The Log"):
         write("harbour", title, "Something else.")
@@ -150,16 +152,19 @@ def test_what_was_sent_is_the_same_after_all_pages_were_edited(stage, mara):
     assert sent_sha256(replayed) == draft.context_meta["sent_sha256"]
 
 
-def test_what_cannot_be_stored_is_told_and_the_text_is_there(stage, mara, monkeypatch):
+def test_answer_has_text_and_a_note_when_a_draft_cannot_be_stored(stage, mara, monkeypatch):
     monkeypatch.setattr(page_drafts, "MOST_WAITING", 1)
     drafts_of(stage, mara, "=== PAGE: One ===\nFirst.")
     told, _ = answered(stage, mara, "=== PAGE: Two ===\nSecond.")
     assert told.drafts == ()
-    assert "no draft of Two: 1 drafts of knowledge base 'harbour' wait already" in told.notes[0]
+    assert (
+        "no draft was made of Two: 1 drafts of knowledge base 'harbour' wait already"
+        in told.notes[0]
+    )
     assert told.text == "=== PAGE: Two ===\nSecond."
 
 
-def test_an_approved_draft_is_written_by_the_backend(stage, mara):
+def test_approved_draft_is_written_by_the_backend(stage, mara):
     (draft,) = drafts_of(stage, mara, "=== PAGE: Leek Show ===\nLeeks of [[Oren]].")
     written = (
         runtime().backends.of(get_base("harbour")).write(replace(draft.draft, by=trusted("Ada")))
@@ -168,7 +173,7 @@ def test_an_approved_draft_is_written_by_the_backend(stage, mara):
     assert [link.full for link in written.links] == ["Oren"]
 
 
-def test_a_draft_of_a_page_that_changed_meanwhile_is_not_written(stage, mara):
+def test_draft_is_not_written_when_its_page_changed_meanwhile(stage, mara):
     (draft,) = drafts_of(stage, mara, "=== PAGE: Oren ===\nOren sings.")
     write("harbour", "Oren", "Oren rows.")
     with pytest.raises(Exception, match="builder"):

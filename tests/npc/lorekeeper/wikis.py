@@ -1,4 +1,4 @@
-"""A small wiki in the store, a model that plans and writes as it is told, and tasks for both."""
+"""A small wiki in the store, a model with a scripted plan and text, and functions that do tasks."""
 
 import json
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ A_PAGE = "=== PAGE: Lantern Night ===\nOn [[Lantern Night]] lanterns are lit."
 
 
 def a_wiki(key: str = "harbour", *, texts: Mapping[str, str] = PAGES, **info: Any) -> BaseInfo:
-    """A base with these pages."""
+    """Create a base with these pages."""
     base = save_base(BaseInfo(key=key, name=key.title(), **info), by=trusted("builder"))
     for title, text in texts.items():
         write(key, title, text)
@@ -41,7 +41,7 @@ def a_wiki(key: str = "harbour", *, texts: Mapping[str, str] = PAGES, **info: An
 
 
 def write(key: str, title: str, text: str) -> Page:
-    """The page, written over what it was."""
+    """Write a page, and replace its earlier text."""
     page = read_page(page_name(title), text)
     was = pages.page_or_none(key, page.name, follow=False)
     draft = PageDraft(page=page, was=was.revision if was else "", by=trusted("builder"))
@@ -49,14 +49,17 @@ def write(key: str, title: str, text: str) -> Page:
 
 
 def stored(key: str, title: str) -> Page:
-    """The page as it is in the store."""
+    """Return the current page in the store."""
     found = pages.page_or_none(key, page_name(title))
     assert found is not None
     return found
 
 
 class Writer:
-    """A model: plans with `plan`, writes `text`; `planned` and `asked` are the requests."""
+    """A model that answers `plan` as planner and `text` as writer.
+
+    `planned` and `asked` are the requests that it got.
+    """
 
     def __init__(self, text: Any = A_PAGE, *, plan: Any = ("unknown", ["The Ferry"])) -> None:
         self.text, self.plan = text, plan
@@ -72,7 +75,7 @@ class Writer:
 
     @property
     def sent(self) -> list[tuple[str, str]]:
-        """Role and content of what the writing model was sent last."""
+        """Return role and content of each message in the last request to the writer."""
         return [(message.role, message.content) for message in self.asked[-1].messages]
 
 
@@ -81,19 +84,19 @@ def _plan(task_type: str, entities: list[str]) -> str:
 
 
 def restricted(info: BaseInfo) -> BaseInfo:
-    """The same base, restricted."""
+    """Make the base restricted."""
     return save_base(replace(info, restricted=True), by=trusted("builder"))
 
 
 def keeps(stage: Any, writer: Any = None, **settings: Any) -> Writer:
-    """The stage with this model; `settings` are those of the lorekeeper."""
+    """Install this model. `settings` are those of the lorekeeper."""
     writer = writer or Writer()
     stage.talks_with(writer, lorekeeper=LorekeeperSettings(**settings))
     return writer
 
 
 def done(asked: "Deferred[Any]") -> Any:
-    """What came of it."""
+    """Return the result of a Deferred that has fired."""
     results: list[Any] = []
     asked.addBoth(results.append)
     assert results
@@ -101,14 +104,14 @@ def done(asked: "Deferred[Any]") -> Any:
 
 
 def answer(mara: Any, task: str = TASK, **options: Any) -> Any:
-    """The answer to a task for the harbour's wiki."""
+    """Return the answer to a task for the wiki "harbour"."""
     told = done(lorekeeper(task, base="harbour", by=mara, **options))
     assert isinstance(told, LorekeeperAnswer), told
     return told
 
 
 def refused(by: Any, task: str = TASK, **options: Any) -> str:
-    """The error of a task that could not be done; no draft came of it."""
+    """Return the error of a task that failed. Check that it left no draft."""
     before = page_drafts.waiting_drafts()
     failure = done(lorekeeper(task, base="harbour", by=by, **options))
     assert isinstance(failure, Failure) and failure.check(EvenniaAIError), failure

@@ -1,1 +1,1 @@
-"""Tests of `evennia_ai.npc.mind`: what an NPC attends to and decides."""
+"""Tests of `evennia_ai.npc.mind`: which events an NPC answers, and how minds explain themselves."""

@@ -1,4 +1,4 @@
-"""Which of several NPCs answers what is said, when, and what is told of it."""
+"""Which of several NPCs answers a line, when, and which reasons builders can read."""
 
 import pytest
 from twisted.internet.defer import Deferred
@@ -10,7 +10,7 @@ from evennia_ai.services.llm.quotas import Quota, Quotas
 
 
 class Slow:
-    """A model whose replies come when the test gives them; each request is kept."""
+    """A model that replies when the test says so, and keeps its requests."""
 
     name, offline = "slow", False
 
@@ -32,7 +32,7 @@ class Slow:
 
 @pytest.fixture
 def brida(stage):
-    """A second NPC in the room."""
+    """Return a second NPC in the room."""
     return stage.make("Brida", "evennia_ai.typeclasses.AINPC")
 
 
@@ -48,7 +48,7 @@ def own_name(request):
 
 
 def spoken(stage):
-    """What NPCs said aloud, in order."""
+    """Return what NPCs said aloud, in order."""
     return [line for line in stage.screen_of(stage.ben) if "here." in line]
 
 
@@ -57,12 +57,14 @@ def newest(npc):
 
 
 def why(npc, text):
-    """What was decided about this line, and why."""
+    """Return the decision about this line, with its reason."""
     return next(it.why for it in npc.ai.attention.last_verdicts if it.text == text)
 
 
 class TestTurnTaking:
-    def test_npcs_that_are_named_answer_one_after_the_other_as_named(self, stage, brida, slow):
+    def test_named_npcs_answer_one_after_the_other_in_the_order_of_their_names(
+        self, stage, brida, slow
+    ):
         stage.says(stage.anna, "Brida and Oren, who rows tonight?")
         assert [request.speaker for request in slow.requests] == ["Brida"]
         slow.reply("I row, here.")
@@ -72,12 +74,14 @@ class TestTurnTaking:
         assert "I row, here." in shown[-2] or "I row, here." in shown[-3]
         assert shown[-1].endswith("Brida and Oren, who rows tonight?")
 
-    def test_the_next_one_does_not_wait_for_ever(self, stage, brida, slow):
+    def test_next_named_npc_answers_after_a_while_when_the_first_one_does_not(
+        self, stage, brida, slow
+    ):
         stage.says(stage.anna, "Brida and Oren, who rows tonight?")
         stage.passes(31)
         assert [request.speaker for request in slow.requests] == ["Brida", "Oren"]
 
-    def test_of_two_in_conversation_the_one_addressed_last_answers(self, stage, brida):
+    def test_npc_addressed_last_answers_when_two_are_in_conversation(self, stage, brida):
         stage.talks_with(own_name)
         stage.says(stage.anna, "Oren?")
         stage.passes(1)
@@ -87,7 +91,7 @@ class TestTurnTaking:
         assert spoken(stage)[2:] == ['Brida says, "Brida here."']
         assert why(stage.npc, "And when?") == "somebody else answers"
 
-    def test_of_npcs_that_answer_everybody_one_does(self, stage, brida):
+    def test_only_one_npc_answers_when_several_answer_everybody(self, stage, brida):
         stage.talks_with(own_name)
         for npc in (stage.npc, brida):
             change_settings(npc, mode="always", by=THE_GAME)
@@ -96,7 +100,7 @@ class TestTurnTaking:
             stage.passes(100)
         assert len(spoken(stage)) == 5
 
-    def test_of_npcs_that_are_greeted_all_at_once_one_answers(self, stage, brida):
+    def test_only_one_npc_answers_a_greeting_to_all(self, stage, brida):
         stage.talks_with(own_name)
         stage.ben.location = None
         stage.says(stage.anna, "Good evening, all.")
@@ -104,20 +108,20 @@ class TestTurnTaking:
         said = [line for line in stage.screen_of(stage.anna) if line.endswith('here."')]
         assert len(said) == 1
 
-    def test_among_people_a_greeting_to_nobody_is_not_for_an_npc(self, stage, brida):
+    def test_npc_does_not_answer_a_greeting_when_other_people_are_present(self, stage, brida):
         stage.talks_with(own_name)
         stage.says(stage.anna, "Good evening, all.")
         stage.passes(100)
         assert spoken(stage) == []
 
-    def test_what_is_said_to_a_player_is_answered_by_no_npc(self, stage):
+    def test_npc_does_not_answer_what_is_said_to_a_player(self, stage):
         stage.talks_with(own_name)
         change_settings(stage.npc, mode="always", by=THE_GAME)
         stage.says(stage.anna, "Ben, are you well?")
         assert spoken(stage) == []
         assert newest(stage.npc).why == "somebody else is named"
 
-    def test_two_utterances_in_one_moment_are_two(self, stage, brida):
+    def test_two_equal_utterances_at_the_same_moment_are_both_answered(self, stage, brida):
         stage.talks_with(own_name)
         for npc in (stage.npc, brida):
             change_settings(npc, mode="always", by=THE_GAME)
@@ -128,7 +132,7 @@ class TestTurnTaking:
 
 
 class TestChains:
-    def test_npcs_fall_silent_when_no_person_joins_for_long(self, stage, brida):
+    def test_npcs_stop_talking_to_each_other_when_no_person_joins(self, stage, brida):
         stage.talks_with(
             lambda request: "Oren, and here." if request.speaker == "Brida" else "Brida, here.",
             delay_seconds=2.0,
@@ -145,7 +149,7 @@ class TestChains:
         stage.passes(3)
         assert len(spoken(stage)) > said
 
-    def test_an_npc_may_have_a_limit_of_its_own(self, stage, brida):
+    def test_npc_uses_its_own_hop_limit(self, stage, brida):
         stage.talks_with(
             lambda request: "Oren, and here." if request.speaker == "Brida" else "Brida, here."
         )
@@ -156,7 +160,7 @@ class TestChains:
 
 
 class TestModes:
-    def test_one_that_answers_whispers_only_says_nothing_aloud(self, stage):
+    def test_npc_that_answers_only_whispers_says_nothing_aloud(self, stage):
         stage.talks_with("psst.")
         change_settings(stage.npc, mode="whisper_only", by=THE_GAME)
         stage.says(stage.anna, "Oren?")
@@ -164,13 +168,13 @@ class TestModes:
         assert [line for line in stage.screen_of(stage.ben) if "Oren says" in line] == []
         assert stage.screen_of(stage.anna)[-1] == 'Oren whispers to you, "psst."'
 
-    def test_one_that_answers_everybody_needs_no_name(self, stage):
+    def test_npc_that_answers_everybody_needs_no_name(self, stage):
         stage.talks_with(own_name)
         change_settings(stage.npc, mode="always", by=THE_GAME)
         stage.says(stage.anna, "Fine weather.")
         assert spoken(stage) == ['Oren says, "Oren here."']
 
-    def test_an_engagement_may_last_as_long_as_the_npc_has_it(self, stage):
+    def test_npc_uses_its_own_engagement_seconds(self, stage):
         stage.talks_with(own_name)
         change_settings(stage.npc, engagement_seconds=5.0, by=THE_GAME)
         stage.says(stage.anna, "Oren?")
@@ -178,7 +182,7 @@ class TestModes:
         stage.says(stage.anna, "And?")
         assert len(spoken(stage)) == 1
 
-    def test_a_pause_of_its_own_lies_between_two_turns(self, stage):
+    def test_npc_uses_its_own_cooldown_between_turns(self, stage):
         stage.talks_with(own_name)
         change_settings(stage.npc, cooldown_seconds=9.0, by=THE_GAME)
         stage.says(stage.anna, "Oren?")
@@ -190,7 +194,7 @@ class TestModes:
 
 
 class TestLeaving:
-    def test_what_a_leaving_speaker_waits_for_is_dropped(self, stage, slow):
+    def test_pending_answer_is_dropped_when_the_speaker_leaves(self, stage, slow):
         stage.says(stage.ben, "Oren, one?")
         stage.says(stage.anna, "Oren, two?")
         stage.says(stage.ben, "Oren, three?")
@@ -200,21 +204,25 @@ class TestLeaving:
         assert [request.question for request in slow.requests] == ["Oren, one?", "Oren, three?"]
         assert not stage.npc.ai.waiting_records()
 
-    def test_an_answer_others_wait_for_as_well_is_said(self, stage, slow):
+    def test_running_answer_is_said_when_the_speaker_leaves_and_others_heard_the_question(
+        self, stage, slow
+    ):
         stage.says(stage.anna, "Oren, is it late?")
         stage.npc.ai.speaker_left(str(stage.anna.id))
         slow.reply("It is, here.")
         stage.passes()
         assert spoken(stage) == ['Oren says, "It is, here."']
 
-    def test_a_whispered_answer_is_given_up_with_its_request(self, stage, slow):
+    def test_whispered_answer_and_its_model_call_are_given_up_when_the_speaker_leaves(
+        self, stage, slow
+    ):
         stage.whispers(stage.anna, "is it late?")
         stage.npc.ai.speaker_left(str(stage.anna.id))
         stage.passes()
         assert slow.pending[0].called
         assert not stage.npc.ai.is_busy
 
-    def test_an_npc_that_is_moved_answers_nobody_where_it_was(self, stage, slow):
+    def test_moved_npc_answers_nobody_in_its_old_room(self, stage, slow):
         stage.says(stage.anna, "Oren, one?")
         stage.says(stage.anna, "Oren, two?")
         stage.npc.ai.gone()
@@ -223,7 +231,7 @@ class TestLeaving:
         assert slow.pending[0].called
         assert not stage.npc.ai.is_busy
 
-    def test_whoever_comes_back_is_not_in_conversation_any_more(self, stage):
+    def test_conversation_has_ended_when_a_speaker_left_and_comes_back(self, stage):
         stage.talks_with(own_name)
         stage.says(stage.anna, "Oren?")
         stage.npc.ai.speaker_left(str(stage.anna.id))
@@ -235,7 +243,7 @@ class TestLimits:
     def limits(self, **player):
         return Quotas(player=Quota(**player), npc=Quota(), game=Quota())
 
-    def test_at_a_limit_the_npc_says_so_once_and_remembers_what_was_said(self, stage):
+    def test_npc_says_once_that_a_limit_is_reached_and_remembers_the_lines(self, stage):
         stage.talks_with(own_name, limits=self.limits(calls_per_minute=1), limit_line="Enough.")
         for number in range(3):
             stage.says(stage.anna, f"Oren, {number}?")
@@ -248,14 +256,14 @@ class TestLimits:
         assert said == ["Oren, 0?", "Oren, 1?", "Oren, 2?"]
         assert "calls per minute" in newest(stage.npc).why
 
-    def test_another_player_is_answered_meanwhile(self, stage):
+    def test_other_player_is_answered_while_one_player_is_over_the_limit(self, stage):
         stage.talks_with(own_name, limits=self.limits(calls_per_minute=1))
         stage.says(stage.anna, "Oren?")
         stage.says(stage.anna, "Oren?")
         stage.says(stage.ben, "Oren?")
         assert len(spoken(stage)) == 2
 
-    def test_a_refusal_is_in_the_history_before_it_is_said(self, stage):
+    def test_limit_line_is_committed_before_it_is_said(self, stage):
         stage.talks_with(own_name, limits=self.limits(calls_per_minute=1), limit_line="Enough.")
         stage.says(stage.anna, "Oren?")
         stage.says(stage.anna, "Oren?")
@@ -263,7 +271,7 @@ class TestLimits:
 
 
 class TestHalts:
-    def test_a_paused_npc_is_silent_and_says_why_to_builders(self, stage):
+    def test_paused_npc_is_silent_and_its_decision_names_the_pause(self, stage):
         from evennia_ai.npc.mind.emergency import pause, resume
 
         stage.talks_with(own_name)
@@ -277,7 +285,7 @@ class TestHalts:
 
 
 class TestOverflow:
-    def test_what_is_too_much_is_refused_recorded_once_and_counted(self, stage, slow):
+    def test_too_many_lines_are_counted_and_recorded_once(self, stage, slow):
         stage.install(slow, queue_limit=2)
         for number in range(6):
             stage.says(stage.anna, f"Oren, {number}?")
@@ -288,7 +296,7 @@ class TestOverflow:
 
 
 class TestThinking:
-    def test_an_npc_that_takes_long_shows_it_once(self, stage, slow):
+    def test_thinking_gesture_is_shown_once_when_an_answer_takes_long(self, stage, slow):
         stage.install(slow, thinking_seconds=4.0)
         stage.says(stage.anna, "Oren?")
         stage.passes(3.9)
@@ -299,7 +307,7 @@ class TestThinking:
         stage.passes(30)
         assert stage.screen_of(stage.ben)[2:] == ['Oren says, "Aye."']
 
-    def test_the_gesture_is_in_no_history(self, stage, brida, slow):
+    def test_thinking_gesture_is_in_no_history(self, stage, brida, slow):
         stage.install(slow, thinking_seconds=4.0)
         stage.says(stage.anna, "Oren?")
         stage.passes(5)
@@ -307,21 +315,21 @@ class TestThinking:
         assert "Oren thinks it over." in stage.screen_of(stage.ben)
         assert not [body for _, _, body in told if "thinks" in body]
 
-    def test_an_npc_has_a_gesture_of_its_own(self, stage, slow):
+    def test_npc_uses_its_own_thinking_gesture(self, stage, slow):
         stage.install(slow, thinking_seconds=4.0)
         change_settings(stage.npc, thinking="scratches |rhis head.", by=THE_GAME)
         stage.says(stage.anna, "Oren?")
         stage.passes(5)
         assert stage.screen_of(stage.ben)[-1] == "Oren scratches |rhis head."
 
-    def test_one_who_whispers_alone_sees_it(self, stage, slow):
+    def test_thinking_gesture_is_seen_only_by_the_whisperer(self, stage, slow):
         stage.install(slow, thinking_seconds=4.0)
         stage.whispers(stage.anna, "Oren?")
         stage.passes(5)
         assert stage.screen_of(stage.anna)[-1] == "Oren thinks it over."
         assert stage.screen_of(stage.ben) == []
 
-    def test_a_quick_answer_needs_none_and_0_means_never(self, stage, slow):
+    def test_thinking_gesture_is_not_shown_for_a_quick_answer_or_with_0_seconds(self, stage, slow):
         stage.install(slow, thinking_seconds=0.0)
         stage.says(stage.anna, "Oren?")
         stage.passes(99)

@@ -1,4 +1,4 @@
-"""What the minds of a room begin with is read for all of them at once, as Evennia would read it."""
+"""The data of all NPCs in a room are loaded together, in the form in which Evennia loads them."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from evennia_ai.store.core.snapshots import forget_everything
 
 @pytest.fixture
 def company(stage: Any) -> list[Any]:
-    """Three NPCs of a room, of which the process knows nothing but that they are there."""
+    """Return three NPCs of a room, of which nothing is cached yet."""
     ids = [stage.npc.id]
     for name in ("Ada", "Bo"):
         ids.append(stage.make(name, "evennia_ai.typeclasses.AINPC").id)
@@ -28,10 +28,10 @@ def company(stage: Any) -> list[Any]:
     return [ObjectDB.objects.get(id=one) for one in ids]
 
 
-def test_what_turns_ask_evennia_for_is_read_with_the_first_mind(company, no_queries):
+def test_attributes_and_tags_of_all_npcs_are_loaded_with_the_first_mind(company, no_queries):
     oren, ada, bo = company
     assert oren.ai.ref
-    scopes_of(oren), standing_facts(oren)  # the room's own tags
+    scopes_of(oren), standing_facts(oren)  # the tags of the room
     with no_queries():
         for npc in (ada, bo):
             assert [scope.ref for scope in scopes_of(npc) if scope.kind == "faction"] == ["guild"]
@@ -42,7 +42,7 @@ def test_what_turns_ask_evennia_for_is_read_with_the_first_mind(company, no_quer
         assert oren.aliases.all() == ["ferryman"]
 
 
-def test_tags_that_come_and_go_afterwards_count(company):
+def test_tags_changed_after_loading_are_seen(company):
     oren, ada, _ = company
     assert oren.ai.ref
     oren.tags.add("watch", category=FACTION)

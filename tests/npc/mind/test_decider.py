@@ -1,4 +1,4 @@
-"""A cheap model is asked whether an NPC answers what nobody said to it by name."""
+"""A cheap model decides whether an NPC answers a line that does not name it."""
 
 import pytest
 from twisted.internet.defer import Deferred
@@ -14,12 +14,12 @@ from evennia_ai.store.history.record_rows import records_of
 
 
 class Models:
-    """Answers as the NPC it is asked to be, and decides as it is told to."""
+    """A model that answers as an NPC, and as a decider gives the answers of the test."""
 
     name, offline = "models", False
 
     def __init__(self):
-        self.asked = []  # requests for decisions
+        self.asked = []  # the requests for decisions
         self.replies = []
         self.decision = '{"answer": true}'
 
@@ -60,7 +60,7 @@ def why(npc, text):
     return next(it.why for it in npc.ai.attention.last_verdicts if it.text == text)
 
 
-def test_it_answers_what_the_decider_wants_answered(stage, models):
+def test_npc_answers_when_the_decider_says_yes(stage, models):
     stage.says(stage.anna, "Is there a ferry tonight?")
     assert spoken(stage) == ['Oren says, "Oren here."']
     (asked,) = models.asked
@@ -68,7 +68,7 @@ def test_it_answers_what_the_decider_wants_answered(stage, models):
     assert asked.schema.name == "WillAnswer"
 
 
-def test_it_is_silent_where_the_decider_says_no(stage, models):
+def test_npc_is_silent_when_the_decider_says_no(stage, models):
     models.decision = '{"answer": false}'
     stage.says(stage.anna, "Is there a ferry tonight?")
     assert spoken(stage) == []
@@ -83,7 +83,7 @@ def test_it_is_silent_where_the_decider_says_no(stage, models):
         ('{"answer": "perhaps"}', "the decider's answer cannot be read"),
     ],
 )
-def test_without_a_decision_it_is_silent_and_the_reason_is_known(
+def test_npc_is_silent_with_a_known_reason_when_the_decider_gives_no_decision(
     stage, models, logged, decision, told
 ):
     models.decision = decision
@@ -92,7 +92,7 @@ def test_without_a_decision_it_is_silent_and_the_reason_is_known(
     assert why(stage.npc, "Is there a ferry tonight?").startswith(told)
 
 
-def test_a_decider_that_takes_too_long_is_not_waited_for(stage, models, logged):
+def test_npc_is_silent_when_the_decider_takes_too_long(stage, models, logged):
     models.decision = None
     stage.says(stage.anna, "Is there a ferry tonight?")
     stage.passes(DECIDE_SECONDS - 0.1)
@@ -104,7 +104,7 @@ def test_a_decider_that_takes_too_long_is_not_waited_for(stage, models, logged):
     assert len(spoken(stage)) == 1
 
 
-def test_nobody_is_asked_about_what_rules_decide(stage, models):
+def test_decider_is_not_asked_when_the_rules_decide(stage, models):
     stage.says(stage.anna, "Oren?")
     stage.says(stage.anna, "And tomorrow?")
     stage.says(stage.anna, "Ben, and you?")
@@ -112,7 +112,7 @@ def test_nobody_is_asked_about_what_rules_decide(stage, models):
     assert models.asked == []
 
 
-def test_what_is_asked_is_committed_before_and_what_came_of_it_after(stage, models):
+def test_question_is_committed_before_the_call_and_the_decision_after_it(stage, models):
     stage.says(stage.anna, "Is there a ferry tonight?")
     (room,) = [one for one in conversations_of(stage.npc.ai.ref) if one.kind == "room"]
     records = {record.place: record for record in records_of(room)}
@@ -127,7 +127,7 @@ def test_what_is_asked_is_committed_before_and_what_came_of_it_after(stage, mode
     assert told.meta["outcome"] == "answers"
 
 
-def test_the_decider_sees_few_lines_and_each_with_its_speaker(stage, models):
+def test_decider_gets_few_lines_each_with_its_speaker(stage, models):
     models.decision = '{"answer": false}'
     for number in range(20):
         stage.says((stage.anna, stage.ben)[number % 2], f"Line {number}.")
@@ -137,7 +137,7 @@ def test_the_decider_sees_few_lines_and_each_with_its_speaker(stage, models):
     ]
 
 
-def test_each_is_asked_at_most_once_about_an_utterance_and_the_first_yes_speaks(stage, models):
+def test_each_npc_is_decided_once_and_the_first_yes_answers(stage, models):
     for key in ("Brida", "Ismay", "Tomas", "Ulla"):
         change_settings(stage.make(key, "evennia_ai.typeclasses.AINPC"), mode="decide", by=THE_GAME)
     stage.says(stage.anna, "Is there a ferry tonight?")
@@ -151,7 +151,7 @@ def test_each_is_asked_at_most_once_about_an_utterance_and_the_first_yes_speaks(
     assert len(spoken(stage)) == 1
 
 
-def test_a_limit_keeps_the_decider_from_being_asked(stage, models):
+def test_decider_is_not_asked_when_a_limit_is_reached(stage, models):
     none = Quotas(player=Quota(calls_per_minute=0), npc=Quota(), game=Quota())
     stage.install(models, limits=none)
     stage.says(stage.anna, "Is there a ferry tonight?")
@@ -159,7 +159,7 @@ def test_a_limit_keeps_the_decider_from_being_asked(stage, models):
     assert "calls per minute" in why(stage.npc, "Is there a ferry tonight?")
 
 
-def test_who_leaves_while_it_is_decided_is_not_answered(stage, models, logged):
+def test_speaker_who_left_during_the_decision_is_not_answered(stage, models, logged):
     models.decision = None
     stage.says(stage.anna, "Is there a ferry tonight?")
     stage.npc.ai.speaker_left(str(stage.anna.id))
@@ -169,7 +169,7 @@ def test_who_leaves_while_it_is_decided_is_not_answered(stage, models, logged):
     assert not stage.npc.ai.is_busy
 
 
-def test_a_decision_is_no_attempt_to_compact(stage, models):
+def test_decision_does_not_count_as_an_attempt_to_compact(stage, models):
     from evennia_ai.store.history.model_requests import NO_ATTEMPT, newest_attempt
 
     stage.says(stage.anna, "Is there a ferry tonight?")

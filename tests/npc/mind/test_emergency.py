@@ -1,4 +1,4 @@
-"""The emergency stop, in a game where NPCs are spoken to."""
+"""The emergency stop in a game in which players speak to NPCs."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def said(stage: Any) -> list[str]:
 
 @pytest.fixture
 def busy(stage: Any) -> Any:
-    """Oren is answering Anna, and owes Ben and Anna an answer."""
+    """Let Oren answer Anna, with two more lines waiting for an answer."""
     stage.talks_with("Aye.", "Aye.", "Aye.", "Aye.", delay_seconds=3.0)
     for speaker in (stage.anna, stage.ben, stage.anna):
         stage.says(speaker, "Oren, are you there?")
@@ -38,18 +38,18 @@ def busy(stage: Any) -> Any:
     return stage
 
 
-def test_what_is_said_meanwhile_is_remembered(busy: Any) -> None:
+def test_lines_said_during_a_stop_are_recorded(busy: Any) -> None:
     emergency.stop_all(by=trusted("Mira"))
     busy.says(busy.anna, "Oren, and now?")
     assert ("user", "Anna", "Oren, and now?") in busy.records()
 
 
-def test_what_is_not_halted_is_not_released(stage: Any) -> None:
+def test_release_returns_false_when_nothing_was_stopped(stage: Any) -> None:
     assert not emergency.start_all(by=trusted("Mira"))
     assert not emergency.resume(stage.npc, by=trusted("Mira"))
 
 
-def test_a_pause_gives_up_the_calls_of_that_npc(stage: Any) -> None:
+def test_pause_gives_up_only_the_calls_of_the_paused_npc(stage: Any) -> None:
     stage.talks_with("Aye.", "Aye.", delay_seconds=3.0)
     outcomes: list[Any] = []
     for ref in (stage.npc.ai.ref, "4711"):
@@ -63,7 +63,7 @@ def test_a_pause_gives_up_the_calls_of_that_npc(stage: Any) -> None:
     assert outcomes[1].text == "Aye."
 
 
-def test_a_stop_gives_up_the_calls_of_everybody(stage: Any) -> None:
+def test_stop_gives_up_the_calls_of_all_npcs(stage: Any) -> None:
     stage.talks_with("Aye.", "Aye.", delay_seconds=3.0)
     outcomes: list[Any] = []
     for ref in (stage.npc.ai.ref, "lorekeeper"):
@@ -73,7 +73,7 @@ def test_a_stop_gives_up_the_calls_of_everybody(stage: Any) -> None:
     assert [outcome.value.why for outcome in outcomes] == ["stopped by Mira", "stopped by Mira"]
 
 
-def test_no_model_is_asked_while_the_game_is_stopped(stage: Any) -> None:
+def test_no_model_is_asked_while_all_npcs_are_stopped(stage: Any) -> None:
     model = stage.talks_with("Aye.")
     emergency.stop_all(by=trusted("Mira"), reason="spam")
     outcomes: list[Any] = []
@@ -83,19 +83,19 @@ def test_no_model_is_asked_while_the_game_is_stopped(stage: Any) -> None:
     assert model.requests == []
 
 
-def test_a_stop_and_a_release_are_in_the_log(stage: Any, logged: list[str]) -> None:
+def test_stop_and_release_are_logged(stage: Any, logged: list[str]) -> None:
     emergency.stop_all(by=trusted("Mira"), reason="spam")
     emergency.start_all(by=trusted("Tom"))
     emergency.pause(stage.npc, by=trusted("Mira"))
     ref = stage.npc.id
     assert logged == [
         "evennia_ai: ALL NPCS: stopped by Mira: spam",
-        "evennia_ai: ALL NPCS: released by Tom",
+        "evennia_ai: ALL NPCS: may answer again, released by Tom",
         f"evennia_ai: NPC {ref}: paused by Mira",
     ]
 
 
-def test_where_the_database_refuses_nothing_is_stopped(
+def test_nothing_is_stopped_when_the_database_refuses(
     busy: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuses(new: Any, **_: Any) -> None:
@@ -107,7 +107,7 @@ def test_where_the_database_refuses_nothing_is_stopped(
     assert runtime().scheduler.waiting(busy.npc.ai.ref) == 2
 
 
-def test_a_stop_drops_what_waits_and_gives_up_what_is_under_way(busy: Any) -> None:
+def test_stop_drops_pending_answers_and_gives_up_running_ones(busy: Any) -> None:
     assert emergency.stop_all(by=trusted("Mira"), reason="spam") == Stopped(dropped=3, given_up=1)
     busy.passes(10)
     assert said(busy) == []
@@ -115,7 +115,7 @@ def test_a_stop_drops_what_waits_and_gives_up_what_is_under_way(busy: Any) -> No
     assert busy.npc.ai.waiting_records() == frozenset()
 
 
-def test_nobody_is_answered_while_the_game_is_stopped(busy: Any) -> None:
+def test_nobody_is_answered_while_all_npcs_are_stopped(busy: Any) -> None:
     emergency.stop_all(by=trusted("Mira"))
     busy.says(busy.anna, "Oren, and now?")
     busy.passes(10)
@@ -132,7 +132,7 @@ def test_npcs_answer_again_after_the_release(busy: Any) -> None:
     assert said(busy) == ['Oren says, "Aye."']
 
 
-def test_a_stop_outlasts_a_restart(busy: Any) -> None:
+def test_stop_survives_a_restart(busy: Any) -> None:
     emergency.stop_all(by=trusted("Mira"))
     busy.talks_with("Aye.")
     forget_everything()
@@ -142,7 +142,7 @@ def test_a_stop_outlasts_a_restart(busy: Any) -> None:
     assert said(busy) == []
 
 
-def test_a_pause_stops_one_npc_alone(busy: Any) -> None:
+def test_pause_stops_only_one_npc(busy: Any) -> None:
     other = busy.make("Karl", "evennia_ai.typeclasses.AINPC")
     assert emergency.pause(busy.npc, by=trusted("Mira")) == Stopped(dropped=3, given_up=1)
     busy.says(busy.anna, "Karl, are you there?")
@@ -152,7 +152,7 @@ def test_a_pause_stops_one_npc_alone(busy: Any) -> None:
     assert why_halted(other.ai.ref) == ""
 
 
-def test_a_paused_npc_goes_on_when_it_is_resumed(busy: Any) -> None:
+def test_paused_npc_answers_again_when_it_is_resumed(busy: Any) -> None:
     emergency.pause(busy.npc, by=trusted("Mira"))
     busy.passes(10)
     assert emergency.resume(busy.npc, by=trusted("Mira"))
@@ -161,7 +161,7 @@ def test_a_paused_npc_goes_on_when_it_is_resumed(busy: Any) -> None:
     assert said(busy) == ['Oren says, "Aye."']
 
 
-def test_the_turn_under_way_is_closed_and_says_who_stopped_it(busy: Any) -> None:
+def test_running_turn_is_closed_with_the_name_of_who_stopped_it(busy: Any) -> None:
     emergency.stop_all(by=trusted("Mira"), reason="spam")
     busy.passes(10)
     turn = last_turn(busy.npc.ai.ref)

@@ -1,6 +1,7 @@
-"""Whom the lock of a restricted base held once, it holds: whatever any builder changes afterwards.
+"""An NPC that once had to guard a restricted base guards it until somebody with the right ends
+that.
 
-Medium 8 of the audit: `restricted:tag(outsider)` was undone at once by `tag/del`.
+Medium 8 of the audit: a builder could undo `restricted:tag(outsider)` at once with `tag/del`.
 """
 
 from unittest.mock import patch
@@ -24,7 +25,7 @@ HOLDERS = "restricted:tag(outsider);edit:perm(Admin)"
 
 @pytest.fixture
 def types(stage):
-    """What somebody of a rank reads who types lines, our commands and Evennia's."""
+    """Return a function that types lines as somebody of a rank and returns what they read."""
     from evennia.commands.default.cmdset_character import CharacterCmdSet
 
     from tests.commands.stage import _at_once, hearing
@@ -46,7 +47,9 @@ def types(stage):
 
 @pytest.fixture
 def outsider(stage):
-    """Oren is an outsider; a base is restricted for those, and Admins alone may change it."""
+    """Make Oren an outsider, and create a base that is restricted for outsiders and owned by
+    Admins.
+    """
     made(HOLDERS)
     stage.npc.tags.add("outsider")
     return stage.npc
@@ -61,7 +64,7 @@ def holds_oren(npc):
     return is_held(npc, knowledge_bases.get_base("vault"))
 
 
-# Evennia's own commands, as a builder types them, and what code does behind them.
+# Commands of Evennia that a builder may type, which also run code with effects on tags.
 UNDOINGS = {
     "tag/del": "tag/del oren = outsider",
     "tag/del of all": "tag/del oren",
@@ -75,7 +78,7 @@ UNDOINGS = {
 
 @pytest.mark.req("S0-45")
 @pytest.mark.parametrize("undoing", UNDOINGS)
-def test_a_stock_command_of_a_builder_ends_no_guard(outsider, types, undoing):
+def test_guard_does_not_end_when_a_builder_uses_a_command_of_evennia(outsider, types, undoing):
     types("Builder", "tag/del oren = outsider", UNDOINGS[undoing])
     npc = ObjectDB.objects.get(id=outsider.id)
     assert "outsider" not in npc.tags.all()
@@ -84,7 +87,7 @@ def test_a_stock_command_of_a_builder_ends_no_guard(outsider, types, undoing):
 
 @pytest.mark.long
 @pytest.mark.req("S0-45")
-def test_what_a_builder_types_in_kb_ends_no_guard(outsider, types):
+def test_guard_does_not_end_when_a_builder_uses_kb(outsider, types):
     written("vault", a_page("The Hoard", "Under the fourth step."))
     before = knowledge_bases.get_base("vault")
     lines = (
@@ -104,18 +107,18 @@ def test_what_a_builder_types_in_kb_ends_no_guard(outsider, types):
     assert holds_oren(outsider)
 
 
-def test_whoever_has_the_tag_is_held_before_anybody_looks(outsider):
-    outsider.tags.clear()  # past every signal of the database
+def test_npc_with_the_tag_guards_before_its_first_check(outsider):
+    outsider.tags.clear()  # no signal of the database is sent for this
     assert holds_oren(outsider)
 
 
-def test_a_tag_that_frees_is_too_late(stage):
+def test_guard_does_not_end_when_a_tag_that_frees_is_added_later(stage):
     made("restricted:not tag(insider)")
     stage.npc.tags.add("insider")
     assert holds_oren(stage.npc)
 
 
-def test_who_has_the_tag_when_the_base_gets_its_lock_is_held(stage, types):
+def test_npc_guards_when_it_has_the_tag_while_the_base_gets_its_lock(stage, types):
     knowledge_bases.save_base(BaseInfo(key="vault", name="The vault"), by=trusted("Ada"))
     stage.npc.tags.add("outsider")
     types("Admin", "kb/set vault/locks = restricted:tag(outsider)", "kb/restricted vault = on")
@@ -123,7 +126,7 @@ def test_who_has_the_tag_when_the_base_gets_its_lock_is_held(stage, types):
     assert holds_oren(stage.npc)
 
 
-def test_who_guards_is_looked_at_when_the_server_starts(stage):
+def test_guards_are_recorded_when_the_server_starts(stage):
     stage.npc.tags.add("outsider")
     made(HOLDERS)
     at_server_start()
@@ -132,19 +135,19 @@ def test_who_guards_is_looked_at_when_the_server_starts(stage):
     assert holds_oren(stage.npc)
 
 
-def test_others_are_free(outsider, stage):
+def test_npc_without_the_tag_does_not_guard(outsider, stage):
     ned = stage.make("Ned", "evennia_ai.typeclasses.AINPC")
     look_at_everybody()
     assert not is_held(ned, knowledge_bases.get_base("vault"))
 
 
-def test_a_permission_is_no_way_out_either(stage):
+def test_guard_does_not_end_when_a_permission_is_added(stage):
     made("restricted:not perm(Helper)")
     stage.npc.permissions.add("Helper")
     assert holds_oren(stage.npc)
 
 
-def test_what_a_lock_asks_else_counts_from_the_first_look(stage):
+def test_other_conditions_of_a_lock_count_from_their_first_check(stage):
     made("restricted:attr(outsider)")
     stage.npc.db.outsider = True
     assert holds_oren(stage.npc)
@@ -152,13 +155,13 @@ def test_what_a_lock_asks_else_counts_from_the_first_look(stage):
     assert holds_oren(stage.npc)
 
 
-def test_it_outlives_a_reload_and_another_process(outsider):
+def test_guard_survives_a_reload_and_is_known_to_another_process(outsider):
     outsider.tags.clear()
     forget_everything()
     assert holds_oren(outsider)
 
 
-def test_it_outlives_the_base_and_whoever_makes_it_again_lets_nobody_go(outsider, types):
+def test_guard_survives_when_its_base_is_deleted_and_created_again(outsider, types):
     outsider.tags.clear()
     types("Admin", "kb/remove vault", "yes")
     assert knowledge_bases.base_or_none("vault") is None
@@ -172,14 +175,14 @@ def test_it_outlives_the_base_and_whoever_makes_it_again_lets_nobody_go(outsider
     assert not holds_oren(outsider)
 
 
-def test_a_new_lock_lets_nobody_go_who_was_held(outsider, types):
+def test_guard_does_not_end_when_the_base_gets_a_new_lock(outsider, types):
     told = types("Admin", "kb/set vault/locks = restricted:tag(other)")
     assert "NPCs that guard it for good: 1; kb/release vault lists them" in told
     assert holds_oren(outsider)
 
 
 @pytest.mark.req("S0-45")
-def test_who_may_change_the_base_lets_go(outsider, types):
+def test_guard_ends_when_somebody_who_may_change_the_base_ends_it(outsider, types):
     told = types("Admin", "kb/release vault")
     assert f"Oren (#{outsider.id}), since" in told and "the lock restricts it now" in told
     assert "still restricts Oren" in types("Admin", "kb/release vault = oren")
@@ -196,7 +199,7 @@ def test_who_may_change_the_base_lets_go(outsider, types):
     assert holds_oren(outsider)
 
 
-def test_one_who_is_gone_is_named_by_number(outsider, types):
+def test_deleted_guard_is_listed_by_number(outsider, types):
     ref = outsider.id
     outsider.delete()
     assert not search_object(f"#{ref}")
@@ -205,19 +208,19 @@ def test_one_who_is_gone_is_named_by_number(outsider, types):
     assert knowledge_bases.held_refs("vault") == frozenset()
 
 
-def test_where_everybody_is_held_nobody_is_written_down(stage):
+def test_no_guards_are_recorded_when_the_base_is_restricted_for_all(stage):
     info = made("view:all()")
     assert is_held(stage.npc, info)
     assert knowledge_bases.held_refs("vault") == frozenset()
 
 
-def test_who_is_held_is_read_without_a_query(outsider, no_queries):
+def test_guards_are_read_without_a_query(outsider, no_queries):
     holds_oren(outsider)
     with no_queries():
         assert holds_oren(outsider)
 
 
-def test_a_builder_is_asked_before_losing_the_right_to_change(types):
+def test_builder_is_asked_before_a_lock_takes_away_the_own_right_to_change(types):
     types("Builder", "kb/new lamps")
     told = types("Builder", "kb/set lamps/locks = edit:perm(Admin)", "no")
     assert "could no longer change knowledge base lamps" in told

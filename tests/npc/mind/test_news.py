@@ -1,4 +1,4 @@
-"""News: builders who asked for it are told what goes wrong, and never flooded."""
+"""News: builders who asked for it read about problems, and are never flooded."""
 
 from types import SimpleNamespace
 
@@ -41,13 +41,13 @@ def a_turn(reason):
     return SimpleNamespace(manifest=manifest, npc_ref="999999", number=7)
 
 
-def test_a_call_that_failed_is_one_line_with_its_reason_and_where_more_is_told(watcher, told):
+def test_failed_call_is_one_line_with_the_reason_and_the_command_for_more(watcher, told):
     fails(watcher)
     why = "model 'fast' is not available: away"
     assert told == [f"[ai] a call for #999999 (speaker) failed: {why}; ai/log #999999"]
 
 
-def test_a_model_that_goes_on_failing_is_told_once_a_minute_with_how_often(watcher, told, clock):
+def test_repeated_failure_is_reported_once_a_minute_with_a_count(watcher, told, clock):
     for _ in range(9):
         fails(watcher)
     assert len(told) == 1
@@ -56,24 +56,24 @@ def test_a_model_that_goes_on_failing_is_told_once_a_minute_with_how_often(watch
     assert told[1].endswith("(8 more lines were left out)")
 
 
-def test_many_models_that_fail_are_a_few_lines_in_all(watcher, told):
+def test_failures_of_many_models_are_a_few_lines_in_total(watcher, told):
     for number in range(20):
         fails(watcher, f"model-{number}")
     assert len(told) == MOST
 
 
-def test_what_a_person_stopped_is_no_news(watcher, told):
+def test_stopped_call_is_not_reported(watcher, told):
     fails(watcher, error=ModelStopped("fast", "paused"))
     assert told == []
 
 
-def test_a_limit_is_told(watcher, told):
+def test_reached_limit_is_reported(watcher, told):
     watcher.refused("999999", SimpleNamespace(limit="calls_per_day", told="10 calls per day"))
     assert told == ["[ai] #999999 asks no model: 10 calls per day; ai/limits"]
 
 
 @pytest.mark.parametrize(("reason", "lines"), [("revision", 1), ("moving", 0), (None, 0)])
-def test_a_cache_that_breaks_otherwise_than_always_is_told(watcher, told, reason, lines):
+def test_unusual_cache_break_is_reported(watcher, told, reason, lines):
     watcher.prompted(a_turn(reason))
     assert len(told) == lines
 
@@ -82,14 +82,14 @@ def a_row(read, whole=None):
     return SimpleNamespace(input_tokens=read, whole_tokens=whole, outcome="answered")
 
 
-def test_cut_prompts_of_one_npc_are_told_once_until_the_window_is_larger(watcher, told):
+def test_cut_prompt_is_reported_once_until_the_window_is_larger(watcher, told):
     for read in (256, 256, 250):
         watcher.answered(a_call(), None, a_row(read, 5700))
     assert len(told) == 1
     assert "read 256 of about 5700 tokens" in told[0]
     watcher.answered(a_call("another"), None, a_row(256, 5700))
     assert len(told) == 2
-    watcher.answered(a_call(), None, a_row(200))  # a short prompt tells nothing
+    watcher.answered(a_call(), None, a_row(200))  # a short prompt says nothing about the window
     watcher.answered(a_call(), None, a_row(256, 5700))
     assert len(told) == 2
     watcher.answered(a_call(), None, a_row(5000))
@@ -97,7 +97,7 @@ def test_cut_prompts_of_one_npc_are_told_once_until_the_window_is_larger(watcher
     assert len(told) == 3
 
 
-def test_failures_in_a_row_are_counted_by_their_reason_until_an_answer(clock):
+def test_failures_in_a_row_are_counted_by_reason_until_an_answer(clock):
     told = []
     watcher = News(now=lambda: clock.now, tell=lambda line, **whom: told.append((line, whom)))
 
@@ -120,7 +120,7 @@ def test_failures_in_a_row_are_counted_by_their_reason_until_an_answer(clock):
     assert "in a row" not in fails_with("no such model")[0][0]
 
 
-def test_a_failure_that_nobody_spoke_for_is_told_when_it_goes_on(clock):
+def test_failure_without_a_speaker_is_reported_when_it_repeats(clock):
     told = []
     watcher = News(now=lambda: clock.now, tell=lambda line, **whom: told.append(whom))
     for _ in range(10):

@@ -1,4 +1,4 @@
-"""The list of NPCs is read a page at a time: as many queries for five thousand as for fifty."""
+"""The list of NPCs is read page by page: five thousand NPCs need no more queries than fifty."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ SIZE = 20
 
 
 def npcs(count: int, stage: Any, *, name: str = "Guard {:04}") -> None:
-    """So many NPCs that are in the database and not in memory."""
+    """Create so many NPCs in the database without loading an object."""
     ObjectDB.objects.bulk_create(
         ObjectDB(db_key=name.format(at), db_typeclass_path=AINPC, db_location=stage.room)
         for at in range(count)
@@ -27,7 +27,7 @@ def names(found: NPCList, number: int = 1) -> list[str]:
     return [one.name for one in found.page(number, size=SIZE)]
 
 
-def test_a_page_of_thousands_asks_what_a_page_of_fifty_asks_and_makes_no_object(
+def test_page_of_thousands_needs_no_more_queries_than_fifty_and_loads_no_object(
     stage: Any,
 ) -> None:
     def queries(busy: list[str]) -> int:
@@ -46,7 +46,7 @@ def test_a_page_of_thousands_asks_what_a_page_of_fifty_asks_and_makes_no_object(
     )
 
 
-def test_every_npc_stands_on_one_page_the_first_ones_before_all_others(stage: Any) -> None:
+def test_every_npc_is_on_exactly_one_page_with_first_refs_first(stage: Any) -> None:
     npcs(47, stage)
     last = str(ObjectDB.objects.get(db_key="Guard 0046").pk)
     found = NPCList(first_refs=[last, "no number", stage.npc.ai.ref])
@@ -55,7 +55,7 @@ def test_every_npc_stands_on_one_page_the_first_ones_before_all_others(stage: An
     assert names(found, 4) == []
 
 
-def test_more_than_are_listed_are_told_of_and_not_sorted(
+def test_list_says_that_there_are_more_and_does_not_sort_when_over_the_limit(
     stage: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(npc_list, "MOST_LISTED", 30)
@@ -71,12 +71,12 @@ def test_more_than_are_listed_are_told_of_and_not_sorted(
     assert names(NPCList("aldo")) == ["Aldo"]
 
 
-def test_a_name_is_found_however_it_is_written(stage: Any) -> None:
+def test_name_is_found_in_any_case(stage: Any) -> None:
     npcs(1, stage, name="Äthel")
     assert names(NPCList("äTHEL")) == names(NPCList("ÄTH")) == ["Äthel"]
 
 
-def test_who_is_called_so_is_found_by_name_or_number_without_its_colours(stage: Any) -> None:
+def test_npc_is_found_by_name_without_colours_or_by_number(stage: Any) -> None:
     npcs(1, stage, name="|rMarek|n")
     npcs(2, stage, name="Twin")
     marek = str(ObjectDB.objects.get(db_key="|rMarek|n").pk)
@@ -87,18 +87,18 @@ def test_who_is_called_so_is_found_by_name_or_number_without_its_colours(stage: 
     )
 
 
-def test_the_names_of_those_that_are_asked_for_and_are_npcs(stage: Any) -> None:
+def test_npc_names_returns_only_the_names_of_requested_npcs(stage: Any) -> None:
     ref = stage.npc.ai.ref
     with CaptureQueriesContext(connection) as asked:
         assert npc_names([ref, str(stage.anna.id), "0", "x"]) == {ref: "Oren"}
     assert len(asked) == 2
 
 
-def test_the_typeclasses_with_a_mind_are_those_of_which_there_is_an_object(stage: Any) -> None:
+def test_paths_with_mind_returns_typeclasses_that_have_objects(stage: Any) -> None:
     assert paths_with_mind() == [stage.npc.typeclass_path]
 
 
-def test_those_that_never_had_a_turn(stage: Any) -> None:
+def test_list_without_turn_has_only_npcs_that_never_had_a_turn(stage: Any) -> None:
     npcs(1, stage)
     stage.talks_with(lambda _: "Aye.")
     stage.says(stage.anna, "Oren, are you there?")

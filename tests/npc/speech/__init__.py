@@ -1,1 +1,1 @@
-"""Tests of `evennia_ai.npc.speech`: what NPCs say."""
+"""Tests of `evennia_ai.npc.speech`: what NPCs say and do."""

@@ -1,4 +1,4 @@
-"""What NPCs say for want of a model does not make other NPCs speak."""
+"""Words that an NPC says without a model do not make other NPCs speak."""
 
 import json
 
@@ -18,7 +18,7 @@ LORE = "Oren rows the ferry and Brida feeds those who wait for the ferry."
 
 @pytest.fixture
 def both(stage):
-    """Oren and Brida, and lore that names both of them."""
+    """Return Oren and Brida, with lore that names both of them."""
     stage.make("Brida", "evennia_ai.typeclasses.AINPC")
     entry = {"keys": ["ferry"], "content": LORE, "enabled": True, "insertion_order": 1}
     book = {"name": "harbour", "extensions": {}, "entries": [entry]}
@@ -28,19 +28,19 @@ def both(stage):
 
 
 def spoken(stage):
-    """Who of the two spoke, in order."""
+    """Return which of the two NPCs spoke, in order."""
     stage.passes(60)
     names = ("Oren", "Brida")
     return [line.split()[0] for line in stage.screen_of(stage.ben) if line.startswith(names)]
 
 
-def test_two_npcs_without_a_model_answer_a_person_once_each(both):
+def test_npcs_without_a_model_answer_a_person_once_each(both):
     both.opens(Access(model=OfflineResponder("Hm.")))
     both.says(both.anna, BOTH)
     assert spoken(both) == ["Oren", "Brida"]
 
 
-def test_two_npcs_without_a_model_answer_each_word_of_a_person(both):
+def test_npcs_without_a_model_answer_each_line_of_a_person(both):
     both.opens(Access(model=OfflineResponder("Hm.")))
     for _ in range(3):
         both.says(both.anna, BOTH)
@@ -48,7 +48,7 @@ def test_two_npcs_without_a_model_answer_each_word_of_a_person(both):
     assert sorted(spoken(both)) == ["Brida"] * 3 + ["Oren"] * 3
 
 
-def test_fallback_lines_that_name_others_are_not_answered(both, logged):
+def test_fallback_line_that_names_another_npc_is_not_answered(both, logged):
     both.npc.fallback_line = "Ask Brida."
     away = ModelUnavailable("scripted", "no connection")
     model = both.talks_with(*[away] * 9)
@@ -57,7 +57,7 @@ def test_fallback_lines_that_name_others_are_not_answered(both, logged):
     assert len(model.requests) == 1
 
 
-def test_a_line_at_a_limit_that_names_others_is_not_answered(both):
+def test_limit_line_that_names_another_npc_is_not_answered(both):
     limits = Quotas(player=Quota(calls_per_minute=1), npc=Quota(), game=Quota())
     both.talks_with("Aye.", "Never said.", limits=limits, limit_line="Ask Brida.")
     for _ in range(2):
@@ -65,7 +65,7 @@ def test_a_line_at_a_limit_that_names_others_is_not_answered(both):
     assert spoken(both) == ["Oren", "Oren"]
 
 
-def test_what_is_whispered_for_want_of_a_model_is_not_answered(both, logged):
+def test_whispered_line_of_an_npc_without_a_model_is_not_answered(both, logged):
     from evennia_ai.npc.speech.output import whisper_to
 
     brida = next(who for who in both.room.contents if who.key == "Brida")
@@ -75,13 +75,13 @@ def test_what_is_whispered_for_want_of_a_model_is_not_answered(both, logged):
     assert len(both.model.requests) == 1
 
 
-def test_npcs_with_a_model_still_answer_each_other(both):
+def test_npcs_with_a_model_answer_each_other(both):
     both.talks_with("Ask Brida.", "Gladly.")
     both.says(both.anna, "Oren, what of the ferry?")
     assert spoken(both) == ["Oren", "Brida"]
 
 
-def test_it_is_recorded_all_the_same(both):
+def test_line_of_an_npc_without_a_model_is_recorded_by_other_npcs(both):
     both.opens(Access(model=OfflineResponder("Hm.")))
     both.says(both.anna, "Brida, what of the ferry?")
     both.passes(5)

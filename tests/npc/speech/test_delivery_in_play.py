@@ -1,4 +1,4 @@
-"""Replies that say and do, as players read them and as they are recorded."""
+"""Replies with speech and actions, as players read them and as they are recorded."""
 
 import pytest
 from django.conf import settings
@@ -18,23 +18,23 @@ LINES = [
 
 
 def asked(stage, reply):
-    """What everybody reads after Oren was asked and answers so."""
+    """Return what everybody reads if Oren is asked something and gives this reply."""
     stage.talks_with(reply)
     stage.says(stage.anna, "Oren?")
     return stage.screen_of(stage.ben)[1:]
 
 
-def test_a_reply_is_read_as_what_is_done_and_what_is_said_in_its_order(stage):
+def test_reply_is_shown_as_actions_and_speech_in_order(stage):
     assert asked(stage, REPLY) == LINES
     assert stage.screen_of(stage.anna)[-4:] == LINES
 
 
-def test_the_record_is_the_reply_as_it_was_written(stage):
+def test_record_holds_the_reply_as_written(stage):
     asked(stage, REPLY)
     assert stage.records()[1] == ("assistant", "", REPLY)
 
 
-def test_the_next_prompt_has_the_reply_as_it_was_written(stage):
+def test_next_prompt_holds_the_reply_as_written(stage):
     model = stage.talks_with(REPLY, "Aye.")
     stage.says(stage.anna, "Oren?")
     stage.says(stage.anna, "Oren, well?")
@@ -56,32 +56,32 @@ def test_the_next_prompt_has_the_reply_as_it_was_written(stage):
         '*nods* "Good evening',
     ],
 )
-def test_no_quotation_mark_is_doubled(stage, reply):
+def test_quotation_marks_are_not_doubled(stage, reply):
     shown = "\n".join(asked(stage, reply))
     assert 'says, "' in shown
     for doubled in ('""', '"“', '”"', '"„', '“"'):
         assert doubled not in shown
 
 
-def test_a_list_is_read_in_lines_that_pass_for_nobodys(stage):
+def test_lines_of_a_list_do_not_look_like_another_speakers_lines(stage):
     (line,) = asked(stage, 'Three things:\n- rope\n- tar\n- Ben says, "I quit"\n\n1. last')
     assert line.replace("\r", "") == (
         'Oren says, "Three things:\n  - rope\n  - tar\n  - Ben says, "I quit"\n  1. last"'
     )
 
 
-def test_a_list_is_read_in_lines_on_the_web(stage):
+def test_list_keeps_its_lines_in_the_web_client(stage):
     asked(stage, "Two things:\n- rope\n- <b>tar</b>")
     html = stage.ben.screen.web()[-1]
     assert html.count("<br>") == 2
     assert "<b>" not in html
 
 
-def test_lines_of_no_list_are_joined(stage):
+def test_lines_that_are_no_list_are_joined(stage):
     assert asked(stage, "Aye.\nAt dusk.") == ['Oren says, "Aye. At dusk."']
 
 
-def test_a_whisper_is_done_and_said_for_one_alone(stage):
+def test_whispered_reply_is_shown_to_one_person_only(stage):
     stage.talks_with(REPLY)
     stage.whispers(stage.anna, "Oren?")
     assert stage.screen_of(stage.anna)[1:] == [
@@ -94,7 +94,7 @@ def test_a_whisper_is_done_and_said_for_one_alone(stage):
     assert stage.records("private")[1] == ("assistant", "", REPLY)
 
 
-def test_another_npc_takes_in_the_whole_reply_once(stage):
+def test_other_npc_perceives_the_whole_reply_as_one_event(stage):
     other = stage.make("Mara", "evennia_ai.typeclasses.AINPC")
     asked(stage, REPLY)
     stage.passes(1)
@@ -113,7 +113,7 @@ def test_another_npc_takes_in_the_whole_reply_once(stage):
         ("*Smiles.* *Waves.*", "*smiles. waves.*"),
     ],
 )
-def test_another_npc_takes_in_what_is_only_said_or_only_done_as_that(stage, reply, heard):
+def test_other_npc_perceives_pure_speech_as_say_and_pure_action_as_pose(stage, reply, heard):
     other = stage.make("Mara", "evennia_ai.typeclasses.AINPC")
     asked(stage, reply)
     stage.passes(1)
@@ -121,7 +121,7 @@ def test_another_npc_takes_in_what_is_only_said_or_only_done_as_that(stage, repl
     assert records_of(where)[-1].body == heard
 
 
-def test_an_npc_that_is_named_twice_in_one_reply_answers_once(stage):
+def test_npc_named_twice_in_one_reply_answers_once(stage):
     other = stage.make("Mara", "evennia_ai.typeclasses.AINPC")
     stage.talks_with('"Mara, come." *waves* "Mara, now!"', "Coming.")
     stage.says(stage.anna, "Oren?")
@@ -130,7 +130,7 @@ def test_an_npc_that_is_named_twice_in_one_reply_answers_once(stage):
     assert [line for line in shown if line.startswith(other.key)] == ['Mara says, "Coming."']
 
 
-def test_what_an_npc_does_in_a_whisper_is_the_listeners_alone(stage):
+def test_action_in_a_whispered_reply_is_shown_to_the_listener_only(stage):
     other = stage.make("Mara", "evennia_ai.typeclasses.AINPC")
     other.ai_enabled = False
     output.deliver_reply(stage.npc, '*nods* "Midnight."', own_names=("Oren",), hops=1, to=other)
@@ -141,7 +141,7 @@ def test_what_an_npc_does_in_a_whisper_is_the_listeners_alone(stage):
 
 
 @pytest.mark.parametrize("text", ["|rred|n *waves |r* {x}", '*{npc} |lclook|ltx|le* "$eval(1)"'])
-def test_nothing_of_what_is_done_or_said_is_live(stage, monkeypatch, text):
+def test_markup_in_a_reply_is_not_interpreted(stage, monkeypatch, text):
     monkeypatch.setattr(settings, "FUNCPARSER_PARSE_OUTGOING_MESSAGES_ENABLED", True)
     asked(stage, text)
     for line in stage.ben.screen.telnet(MXP=True)[1:]:
@@ -173,9 +173,7 @@ def model(stage):
     ],
 )
 @pytest.mark.parametrize("piece_characters", [1, 7, 1000])
-def test_a_reply_that_streams_reads_as_one_that_is_there_at_once(
-    stage, model, reply, lines, piece_characters
-):
+def test_streamed_reply_is_shown_like_a_complete_one(stage, model, reply, lines, piece_characters):
     for at in range(0, len(reply), piece_characters):
         model.writes(reply[at : at + piece_characters])
     model.ends(reply)

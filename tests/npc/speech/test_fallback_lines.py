@@ -1,4 +1,4 @@
-"""What an NPC says where there is no reply: recorded, heard, and never its own words to a model."""
+"""Fallback lines: they are heard and recorded, but no model reads them as the NPC's own words."""
 
 import json
 from collections.abc import Callable
@@ -74,22 +74,22 @@ Happens = Callable[[Any], str]
     ids=lambda one: one.__name__.strip("_"),
 )
 def said(request: pytest.FixtureRequest, stage: Any, logged: list[str]) -> str:
-    """Some words of the line that the NPC was made to say."""
+    """Return words of the line that the NPC said without a reply."""
     words: str = request.param(stage)
     return words
 
 
-def test_the_line_is_heard(stage: Any, said: str) -> None:
+def test_fallback_line_is_heard(stage: Any, said: str) -> None:
     assert said in stage.screen_of(stage.ben)[-1]
 
 
-def test_the_line_is_recorded_as_what_it_is(stage: Any, said: str) -> None:
+def test_fallback_line_is_recorded_as_a_fallback(stage: Any, said: str) -> None:
     kinds = {kind for kind, _, body in stage.records() if said in body}
     assert kinds == {"fallback"}
 
 
 @pytest.mark.parametrize("after_a_restart", [False, True])
-def test_no_model_is_shown_the_line_as_words_of_the_npc(
+def test_fallback_line_is_not_sent_to_models_as_words_of_the_npc(
     stage: Any, said: str, after_a_restart: bool
 ) -> None:
     if after_a_restart:
@@ -102,8 +102,8 @@ def test_no_model_is_shown_the_line_as_words_of_the_npc(
     assert said not in sent
 
 
-def test_nothing_that_is_made_of_the_history_holds_the_line(stage: Any, said: str) -> None:
-    """Summaries, memories and lore are made of these messages."""
+def test_fallback_line_is_in_no_summary_memory_or_lore_scan(stage: Any, said: str) -> None:
+    """All of these are made from the messages that this test examines."""
     (where,) = conversations_of(stage.npc.ai.ref)
     history = windows(where.id).history
     shown = [history[index].content for index in range(history.earlier, history.stop)]
@@ -111,14 +111,14 @@ def test_nothing_that_is_made_of_the_history_holds_the_line(stage: Any, said: st
     assert not [text for text in shown if said in text]
 
 
-def test_the_messages_are_counted_without_it(stage: Any, said: str) -> None:
+def test_fallback_line_does_not_count_as_a_message(stage: Any, said: str) -> None:
     (where,) = conversations_of(stage.npc.ai.ref)
     at_once = windows(where.id).history.stop
     forget_everything()
     assert windows(where.id).history.stop == at_once
 
 
-def test_what_is_quoted_without_a_model_is_the_npcs_own_answer(stage: Any) -> None:
+def test_offline_responder_quotes_only_the_npcs_own_answers(stage: Any) -> None:
     entry = {"keys": ["ferry"], "content": "The ferry crosses at slack water.", "enabled": True}
     book = {"name": "harbour", "extensions": {}, "entries": [{**entry, "insertion_order": 1}]}
     lorebooks.save_book("harbour", json.dumps(book), by=trusted("tests"))
@@ -128,7 +128,9 @@ def test_what_is_quoted_without_a_model_is_the_npcs_own_answer(stage: Any) -> No
     assert ("assistant", "", "The ferry crosses at slack water.") in stage.records()
 
 
-def test_a_model_that_is_back_goes_on_from_its_own_words(stage: Any, logged: list[str]) -> None:
+def test_model_that_works_again_sees_only_its_own_earlier_words(
+    stage: Any, logged: list[str]
+) -> None:
     model = ScriptedModel(["Aye.", ModelUnavailable("scripted", "no connection"), "So?"])
     stage.install(model)
     for question in ("Oren, one?", "Oren, two?", "Oren, three?"):

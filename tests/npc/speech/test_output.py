@@ -1,4 +1,4 @@
-"""Safe output, read where a client reads it: as telnet and the web draw what left the server."""
+"""Safe output, as telnet and the web client show what the server sent."""
 
 import re
 
@@ -35,12 +35,14 @@ def output(db):
 
 
 def shown(text):
-    """What a reader sees of hostile text: as it stands, links and addresses broken."""
+    """Return hostile text as a reader sees it: unchanged, except that links and addresses are
+    broken.
+    """
     return text.replace("|l", "| l").replace("http://", "http: //")
 
 
 def lines_of(stage, speak):
-    """The lines of one screen after `speak` was called with each hostile text."""
+    """Return the lines of one screen after `speak` was called with each hostile text."""
     for text in HOSTILE:
         speak(text)
     stage.passes()
@@ -48,7 +50,7 @@ def lines_of(stage, speak):
 
 
 def has_markup(line):
-    """Whether a line for a client that knows colours and links holds one."""
+    """Return whether a line contains a colour or a link for a client that supports them."""
     colours = line.removesuffix("\x1b[0m").count("\x1b")
     return colours > 0 or "<SEND" in line or "<A HREF" in line
 
@@ -57,29 +59,29 @@ def tags(html):
     return re.findall(r"<(?!br)[^>]*>", html)
 
 
-def test_hostile_speech_is_read_as_it_stands_by_a_plain_client(stage, output):
+def test_hostile_speech_is_shown_unchanged_on_a_plain_client(stage, output):
     screen = lines_of(stage, lambda text: output.say_aloud(stage.npc, text))
     assert screen.plain() == [f'Oren says, "{shown(text)}"' for text in HOSTILE]
 
 
-def test_hostile_speech_sends_no_link_and_no_colour_to_a_client_that_knows_them(stage, output):
+def test_hostile_speech_sends_no_link_or_colour_to_a_client_that_supports_them(stage, output):
     screen = lines_of(stage, lambda text: output.say_aloud(stage.npc, text))
     lines = screen.telnet(MXP=True, TRUECOLOR=True)
     assert [line for line in lines if has_markup(line)] == []
     assert len(lines) == len(HOSTILE)
 
 
-def test_a_client_without_colours_that_knows_links_gets_none(stage, output):
+def test_hostile_speech_sends_no_link_to_a_client_without_colours(stage, output):
     screen = lines_of(stage, lambda text: output.say_aloud(stage.npc, text))
     assert [line for line in screen.telnet(MXP=True, NOCOLOR=True) if has_markup(line)] == []
 
 
-def test_hostile_speech_makes_no_link_and_no_colour_on_the_web(stage, output):
+def test_hostile_speech_makes_no_link_or_colour_in_the_web_client(stage, output):
     screen = lines_of(stage, lambda text: output.say_aloud(stage.npc, text))
     assert [html for html in screen.web() if tags(html)] == []
 
 
-def test_hostile_speech_is_not_parsed_where_a_game_parses_all_that_it_sends(
+def test_hostile_speech_is_not_parsed_when_a_game_parses_outgoing_messages(
     stage, output, monkeypatch
 ):
     from django.conf import settings
@@ -94,14 +96,14 @@ def test_hostile_speech_is_not_parsed_where_a_game_parses_all_that_it_sends(
 
 
 @pytest.mark.parametrize("act", ["say_aloud", "show_pose"])
-def test_characters_that_are_not_seen_are_taken_out(stage, output, act):
+def test_invisible_characters_are_removed_from_speech(stage, output, act):
     getattr(output, act)(stage.npc, INVISIBLE)
     (line,) = stage.anna.screen.telnet(NOCOLOR=True)
     assert "[31mred[0m bell null right to left zero" in line
     assert line.isprintable()
 
 
-def test_a_name_made_of_markup_stays_a_name(stage, output):
+def test_name_with_markup_is_shown_as_text(stage, output):
     def everything(name):
         stage.npc.key = name
         output.say_aloud(stage.npc, "hello")
@@ -117,7 +119,7 @@ def test_a_name_made_of_markup_stays_a_name(stage, output):
     assert len(screen.sent) == 5 * len(HOSTILE)
 
 
-def test_talk_of_a_player_is_read_as_it_stands_by_everybody(stage, output):
+def test_command_talk_shows_hostile_words_unchanged_to_everybody(stage, output):
     screen = lines_of(stage, lambda text: output.talk_to(stage.anna, stage.npc, text))
     assert screen.plain()[: len(HOSTILE)] == [f'Anna says to Oren, "{shown(t)}"' for t in HOSTILE]
     assert [line for line in screen.telnet(MXP=True) if has_markup(line)] == []
@@ -125,7 +127,7 @@ def test_talk_of_a_player_is_read_as_it_stands_by_everybody(stage, output):
     assert own == [f'You say to Oren, "{shown(text)}"' for text in HOSTILE]
 
 
-def test_a_hostile_reply_is_spoken_as_text(stage):
+def test_hostile_reply_is_spoken_as_text(stage):
     stage.talks_with(*HOSTILE)
     for _ in HOSTILE:
         stage.says(stage.anna, "Oren, hello")
@@ -133,7 +135,7 @@ def test_a_hostile_reply_is_spoken_as_text(stage):
     assert replies == [f'Oren says, "{shown(text)}"' for text in HOSTILE]
 
 
-def test_hostile_speech_and_names_of_players_reach_the_npc_as_text_and_are_answered(stage):
+def test_hostile_speech_and_names_of_players_reach_the_npc_as_text(stage):
     model = stage.talks_with(*["Aye."] * len(HOSTILE))
     for text in HOSTILE:
         stage.anna.key = text
@@ -145,13 +147,13 @@ def test_hostile_speech_and_names_of_players_reach_the_npc_as_text_and_are_answe
     assert [f"Oren, {text}" for text in unmarked] == [a for a in asked if a[6:] in unmarked]
 
 
-def test_a_line_break_in_a_reply_cannot_fake_somebody_elses_line(stage):
+def test_line_break_in_a_reply_cannot_fake_another_speakers_line(stage):
     stage.talks_with('Hello"\nBen says, "I give up')
     stage.says(stage.anna, "Oren, hello")
     assert all("\n" not in line for line in stage.anna.screen.sent)
 
 
-def test_a_web_address_is_not_clickable(stage, output):
+def test_web_address_in_speech_is_not_clickable(stage, output):
     output.say_aloud(
         stage.npc, "see http://evil.example/x or www.evil.example or HTTPS://evil.example"
     )
@@ -169,18 +171,18 @@ def test_lone_surrogates_and_other_scripts_are_sent_without_an_error(stage, outp
     assert stage.anna.screen.plain() == ['Oren says, "你好 👩‍👧 naïve"']
 
 
-def test_speaking_takes_no_time_whatever_is_said(stage, output):
+def test_hostile_speech_does_not_slow_down_speaking(stage, output):
     with little_work():
         output.say_aloud(stage.npc, "$pad(x,3000000) $space(9999999)" * 50)
     assert len(stage.anna.screen.sent[0]) < 5000
 
 
-def test_a_pose_that_ends_in_a_pipe_leaves_what_follows_alone(stage, output):
+def test_pose_that_ends_in_a_pipe_does_not_change_the_text_after_it(stage, output):
     output.show_pose(stage.npc, "points at the mast |")
     assert stage.ben.screen.plain() == ["Oren points at the mast "]
 
 
-def test_an_npc_is_not_sent_what_it_says_itself(stage, output):
+def test_npc_does_not_receive_its_own_words(stage, output):
     sent = []
     stage.npc.msg = lambda *args, **kwargs: sent.append(args)
     output.say_aloud(stage.npc, "Aye.")
@@ -188,7 +190,7 @@ def test_an_npc_is_not_sent_what_it_says_itself(stage, output):
     assert sent == []
 
 
-def test_talk_respects_a_hook_that_forbids_or_changes_speech(stage, output):
+def test_command_talk_respects_a_hook_that_forbids_or_changes_speech(stage, output):
     stage.talks_with("Aye.")
     stage.anna.at_pre_say = lambda message, **kwargs: ""
     assert not output.talk_to(stage.anna, stage.npc, "Oren, hello")

@@ -1,4 +1,4 @@
-"""Which part of a reply is said and which is done."""
+"""Which parts of a reply are said and which are done."""
 
 import re
 
@@ -13,7 +13,7 @@ NAMES = ("Oren",)
 
 
 def delivered(text: str, *, after: int = 0) -> list[str]:
-    """What is said in quotation marks, what is done as it stands behind the name."""
+    """Return the acts as text: speech in quotation marks, actions as they follow the name."""
     acts = acts_of(text, own_names=NAMES, after=after)
     return [f'"{act.text}"' if act.kind == "say" else act.text for act in acts]
 
@@ -36,7 +36,7 @@ def delivered(text: str, *, after: int = 0) -> list[str]:
         ('"Good!"\n\n*She smiles.*\n\n"Come in."', ['"Good!"', "smiles.", '"Come in."']),
     ],
 )
-def test_what_stands_between_marks_is_done_and_the_rest_is_said(
+def test_text_between_marks_is_an_action_and_the_rest_is_speech(
     text: str, wanted: list[str]
 ) -> None:
     assert delivered(text) == wanted
@@ -61,7 +61,7 @@ def test_what_stands_between_marks_is_done_and_the_rest_is_said(
         ("Oren looks along the bench and waits.", ["looks along the bench and waits."]),
     ],
 )
-def test_in_a_text_that_tells_of_its_speaker_what_is_quoted_is_said(
+def test_quotations_are_speech_in_a_text_that_narrates_its_speaker(
     text: str, wanted: list[str]
 ) -> None:
     assert delivered(text) == wanted
@@ -94,7 +94,7 @@ def test_in_a_text_that_tells_of_its_speaker_what_is_quoted_is_said(
         "* fish\n* bread",
     ],
 )
-def test_what_cannot_be_told_apart_for_sure_is_said_as_it_is(text: str) -> None:
+def test_ambiguous_text_is_said_unchanged(text: str) -> None:
     assert delivered(text) == [f'"{text}"']
 
 
@@ -110,21 +110,21 @@ def test_what_cannot_be_told_apart_for_sure_is_said_as_it_is(text: str) -> None:
         ("*Oren looks up.*", "looks up.", ""),
     ],
 )
-def test_what_is_done_stands_behind_the_name(text: str, shown: str, told: str) -> None:
+def test_action_follows_the_name_of_its_actor(text: str, shown: str, told: str) -> None:
     (act,) = acts_of(text, own_names=NAMES)
     assert (act.kind, act.text, act.told) == ("pose", shown, told)
 
 
-def test_a_list_keeps_its_lines() -> None:
+def test_speech_keeps_the_lines_of_a_list() -> None:
     text = "Three things:\n- rope\n- tar\n* bread"
     assert delivered(text) == [f'"{text}"']
 
 
-def test_nothing_is_delivered_of_nothing() -> None:
+def test_empty_reply_has_no_acts() -> None:
     assert delivered("") == delivered(" \n ") == []
 
 
-# A reply whose start was said already
+# Replies whose start was said before.
 
 
 @pytest.mark.parametrize(
@@ -138,26 +138,26 @@ def test_nothing_is_delivered_of_nothing() -> None:
         ("Aye.", "Aye.", []),
     ],
 )
-def test_the_start_of_a_reply_tells_how_its_rest_is_meant(
+def test_rest_of_a_reply_is_interpreted_together_with_its_start(
     said: str, text: str, wanted: list[str]
 ) -> None:
     assert delivered(text, after=len(said)) == wanted
 
 
 @pytest.mark.parametrize("start", ["Oren looks up.", "She looks up.", "The lamp lights Oren."])
-def test_a_start_that_tells_of_the_speaker_waits_for_the_first_quotation(start: str) -> None:
+def test_start_that_narrates_the_speaker_is_open_until_the_first_quotation(start: str) -> None:
     assert is_open(start, own_names=NAMES)
     assert not is_open(f'{start} "Aye."', own_names=NAMES)
 
 
 @pytest.mark.parametrize("start", ["Aye, at dusk.", "It costs a penny.", "*She smiles.*", '"Aye."'])
-def test_any_other_start_need_not_wait(start: str) -> None:
+def test_start_that_does_not_narrate_the_speaker_is_not_open(start: str) -> None:
     assert not is_open(start, own_names=NAMES)
 
 
-# Whatever the text
+# Properties of any text.
 
-# Words that no rule leaves out: neither pronouns, names nor "says".
+# Words that no rule removes: neither pronouns, names nor "says".
 _WORDS = st.sampled_from(["rope", "Tar", "slack", "turns", "Bell!", "gulls,", "9", "water."])
 _MARKS = st.sampled_from(
     ['"', '" ', ' "', "*", "* ", " *", "_", "“", "”", "«", "»", "\n", " ", "- ", "„", "'", "|", "—"]
@@ -171,33 +171,33 @@ def words(text: str) -> list[str]:
 
 @given(text=_TEXTS)
 @example(text='"rope," *turns* "Tar')
-def test_no_word_is_lost_or_moved(text: str) -> None:
+def test_acts_keep_all_words_of_a_reply_in_order(text: str) -> None:
     acts = acts_of(text, own_names=NAMES)
     assert words(" ".join(act.text for act in acts)) == words(text)
 
 
 @given(text=_TEXTS)
-def test_a_reply_becomes_a_few_lines_at_most(text: str) -> None:
+def test_reply_has_a_limited_number_of_acts(text: str) -> None:
     acts = acts_of(text, own_names=NAMES)
     assert len(acts) <= MOST_ACTS
     assert all(act.text.strip() for act in acts)
 
 
 @given(text=_TEXTS, share=st.integers(0, 100))
-def test_what_was_said_already_is_not_said_again(text: str, share: int) -> None:
+def test_acts_skip_the_part_that_was_said_before(text: str, share: int) -> None:
     after = len(text) * share // 100
     acts = acts_of(text, own_names=NAMES, after=after)
     assert len(words(" ".join(act.text for act in acts))) <= len(words(text[after:]))
 
 
 @given(text=st.text(max_size=200), after=st.integers(0, 200))
-def test_any_text_at_all_is_delivered(text: str, after: int) -> None:
+def test_acts_are_found_in_any_text_without_an_error(text: str, after: int) -> None:
     acts_of(text, own_names=NAMES, after=after)
     is_open(text, own_names=NAMES)
 
 
 @pytest.mark.parametrize("unit", ["*", '"', "_", "*a ", '"a. ', "_a ", "“", '*a* "b." ', "\n- a"])
-def test_hostile_replies_cost_no_more_than_their_length(unit: str) -> None:
+def test_hostile_replies_take_time_linear_in_their_length(unit: str) -> None:
     text = unit * (8_000 // len(unit))
     with little_work():
         acts_of(text, own_names=NAMES)

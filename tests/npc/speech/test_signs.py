@@ -1,4 +1,4 @@
-"""What people are shown whose lines go unanswered: once a minute, and the speaker alone."""
+"""Signs for players whose lines get no answer: once a minute, and only for the speaker."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +18,7 @@ STOPPED = "Oren stands still and does not answer."
 
 
 def shown(stage: Any, who: Any, sign: str) -> int:
-    """How often a person was shown a sign."""
+    """Return how often a person was shown a sign."""
     return sum(line == sign for line in stage.screen_of(who))
 
 
@@ -93,7 +93,7 @@ def _a_few_lines(stage: Any, patch: pytest.MonkeyPatch) -> None:
         stage.says(stage.anna, f"Oren, {number}?")
 
 
-# How lines are lost, and how often Anna and Ben are shown it.
+# Ways in which lines get lost, and how often Anna and Ben see the sign.
 LOSSES: dict[str, tuple[Callable[[Any, pytest.MonkeyPatch], None], int, int]] = {
     "much at once": (_much_at_once, 1, 0),
     "much whispered": (_much_whispered, 1, 0),
@@ -109,7 +109,7 @@ LOSSES: dict[str, tuple[Callable[[Any, pytest.MonkeyPatch], None], int, int]] = 
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_speaker_alone_is_shown_once_that_lines_are_lost(
+def test_only_the_speaker_is_shown_once_that_lines_are_lost(
     name: str, stage: Any, logged: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lose, anna, ben = LOSSES[name]
@@ -123,7 +123,7 @@ def test_speaker_alone_is_shown_once_that_lines_are_lost(
 def test_log_names_each_speaker_once_when_too_much_waits(stage: Any, logged: list[str]) -> None:
     stage.talks_with(lambda _: "Aye.", delay_seconds=10)
     _much_by_each(stage, pytest.MonkeyPatch())
-    told = [line for line in logged if "go unanswered" in line]
+    told = [line for line in logged if "stay unanswered" in line]
     assert [sum(f"#{who.id} " in line for line in told) for who in (stage.anna, stage.ben)] == [
         1,
         1,
@@ -174,8 +174,8 @@ def test_speaker_who_waits_is_shown_that_all_npcs_are_stopped(stage: Any) -> Non
     start_all(by=trusted("Mira"))
 
 
-def test_limit_is_said_although_something_else_was_refused_first(stage: Any) -> None:
-    """A decider or a summary that a limit refuses says nothing, so it may not use up the line."""
+def test_limit_line_is_said_when_a_decider_or_summary_was_refused_before(stage: Any) -> None:
+    """A refused decider or summary says nothing, so it must not use up the line about the limit."""
     quotas = replace(Quotas(), player=Quota(calls_per_minute=1))
     stage.talks_with("Aye.", limits=quotas, limit_line="Enough.")
     stage.says(stage.anna, "Oren?")
@@ -187,7 +187,7 @@ def test_limit_is_said_although_something_else_was_refused_first(stage: Any) -> 
     assert stage.screen_of(stage.anna)[-1] == 'Oren says, "Enough."'
 
 
-def test_recently_forgets_what_happened_more_than_a_minute_ago() -> None:
+def test_recently_forgets_things_older_than_a_minute() -> None:
     now = [0.0]
     recently = Recently(lambda: now[0])
     assert [recently.is_first(one) for one in (1, 1, 2)] == [True, False, True]

@@ -1,4 +1,4 @@
-"""An NPC that uses a tool as a turn has it do: the call is found, then run."""
+"""Let an NPC use a tool as in a turn: the call is found, then run."""
 
 import json
 from typing import Any
@@ -51,7 +51,7 @@ def a_use(stage: Any, event: Any = None) -> Any:
 
 
 def a_call(name: str, arguments: Any = None, **named: Any) -> Any:
-    """A call of a tool; `arguments` is its raw text where that matters."""
+    """Return a call of a tool. `arguments` is the raw text of its arguments, if that matters."""
     from evennia_ai.engine.prompt.messages import ToolCall
 
     text = arguments if isinstance(arguments, str) else json.dumps(arguments or named)
@@ -59,7 +59,7 @@ def a_call(name: str, arguments: Any = None, **named: Any) -> Any:
 
 
 def does(stage: Any, name: str, *, box: Any = None, event: Any = None, **arguments: Any) -> Any:
-    """What came of the NPC's using the tool with these arguments, which must be right."""
+    """Return the result of a tool called with these valid arguments."""
     from evennia_ai.npc.tools.toolbox import Found
 
     event = event or an_event(stage)

@@ -1,4 +1,4 @@
-"""Arguments that a model wrote: exactly those of the tool are taken, the rest is told in words."""
+"""Arguments that a model wrote: a tool accepts only its own, and the model reads what is wrong."""
 
 import re
 from typing import Any
@@ -51,23 +51,23 @@ WRONG = {
 
 
 @pytest.mark.parametrize("title", WRONG)
-def test_wrong_arguments_are_told(stage: Any, title: str) -> None:
+def test_wrong_arguments_give_an_error_that_names_them(stage: Any, title: str) -> None:
     text, told = WRONG[title]
     assert a_toolbox(stage, "say").find(a_call("say", text)).text == told
 
 
-def test_no_arguments_at_all_are_an_empty_object(stage: Any) -> None:
+def test_missing_arguments_count_as_an_empty_object(stage: Any) -> None:
     assert a_toolbox(stage, "look").find(a_call("look", "")).recorded.arguments == "{}"
 
 
-def test_the_name_of_a_wrong_argument_is_told_on_one_line_and_short(stage: Any) -> None:
+def test_name_of_a_wrong_argument_is_shown_short_and_on_one_line(stage: Any) -> None:
     text = '{"text": "a", "x\\n\\u202e' + "y" * 300 + '": 1}'
     told = a_toolbox(stage, "say").find(a_call("say", text)).text
     assert told == f"say was not done: there is no 'x {'y' * 58}' (arguments: text)."
 
 
 @pytest.mark.parametrize(("name", "argument"), ARGUMENTS)
-def test_every_argument_of_every_tool_is_of_its_type_alone(
+def test_every_argument_of_every_tool_accepts_only_its_own_type(
     stage: Any, name: str, argument: str
 ) -> None:
     for value in ({"5": 5}, [["5"]], True, 5.5):

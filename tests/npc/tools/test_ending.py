@@ -1,4 +1,4 @@
-"""Ending a conversation by a tool."""
+"""The tool that ends a conversation."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from tests.npc.tools.acting import an_event, does
 from tests.npc.tools.test_in_turns import calling
 
 
-def test_after_it_the_speaker_has_to_call_the_npc_again(stage: Any) -> None:
+def test_speaker_must_call_the_npc_by_name_after_the_conversation_was_ended(stage: Any) -> None:
     change_settings(stage.npc, tools=("end_conversation",), by=THE_GAME)
     model = stage.talks_with(calling("end_conversation", said="Farewell."), "Yes?")
     stage.says(stage.anna, "Oren, that is all.")
@@ -18,14 +18,14 @@ def test_after_it_the_speaker_has_to_call_the_npc_again(stage: Any) -> None:
     assert stage.screen_of(stage.ben)[-1] == 'Oren says, "Yes?"'
 
 
-def test_its_last_words_are_said(stage: Any) -> None:
+def test_last_words_are_said_when_the_conversation_is_ended(stage: Any) -> None:
     change_settings(stage.npc, tools=("end_conversation",), by=THE_GAME)
     stage.talks_with(calling("end_conversation", said="Farewell."))
     stage.says(stage.anna, "Oren, that is all.")
     assert stage.screen_of(stage.ben)[-1] == 'Oren says, "Farewell."'
 
 
-def test_who_calls_again_is_in_conversation_again(stage: Any) -> None:
+def test_conversation_begins_again_when_the_speaker_calls_the_npc(stage: Any) -> None:
     change_settings(stage.npc, tools=("end_conversation",), by=THE_GAME)
     model = stage.talks_with(calling("end_conversation"), "Yes?", "At dusk.")
     stage.says(stage.anna, "Oren, that is all.")
@@ -34,7 +34,7 @@ def test_who_calls_again_is_in_conversation_again(stage: Any) -> None:
     assert len(model.requests) == 3
 
 
-def test_others_stay_in_conversation(stage: Any) -> None:
+def test_other_speakers_stay_in_conversation_when_one_is_ended(stage: Any) -> None:
     change_settings(stage.npc, tools=("end_conversation",), by=THE_GAME)
     model = stage.talks_with("Yes?", calling("end_conversation"), "At dusk.")
     stage.says(stage.ben, "Oren?")
@@ -43,12 +43,12 @@ def test_others_stay_in_conversation(stage: Any) -> None:
     assert len(model.requests) == 3
 
 
-def test_what_came_of_it_is_told(stage: Any) -> None:
+def test_end_conversation_returns_that_it_ended(stage: Any) -> None:
     ran = does(stage, "end_conversation")
     assert (ran.text, ran.ends_turn) == ("You ended the conversation with Anna.", True)
 
 
-def test_with_nobody_there_is_no_conversation_to_end(stage: Any) -> None:
+def test_end_conversation_is_refused_when_nobody_is_answered(stage: Any) -> None:
     from dataclasses import replace
 
     event = replace(an_event(stage), speaker_ref="", speaker_name="")

@@ -1,7 +1,7 @@
-"""Hostile arguments: whatever a model writes, it changes nothing but what the tool is for.
+"""Hostile arguments: whatever a model writes, a tool does only what it is for.
 
-Nothing live reaches a client, no name means more than a name, no result carries what cannot be
-seen, and no text becomes a command.
+No markup reaches a client, a name is only compared with names, results contain no invisible
+characters, and no text runs as a command.
 """
 
 import json
@@ -95,7 +95,7 @@ FRAGMENTS += [
 
 
 def attempts(name: str, text: str) -> list[dict[str, Any]]:
-    """The arguments of a tool with `text` in each place of them, the others as they should be."""
+    """Return valid arguments of a tool, each time with `text` in the place of another one."""
     right: dict[str, dict[str, Any]] = {
         "say": {"text": "Aye."},
         "whisper": {"to": "Ben", "text": "Aye."},
@@ -111,7 +111,7 @@ def attempts(name: str, text: str) -> list[dict[str, Any]]:
 
 
 def tries(stage: Any, name: str, text: str) -> list[str]:
-    """What is told of each attempt with a tool; each is a turn of its own."""
+    """Return the results of these attempts. Each attempt is a turn of its own."""
     told = []
     for arguments in attempts(name, text):
         box = a_toolbox(stage, name)
@@ -122,7 +122,7 @@ def tries(stage: Any, name: str, text: str) -> list[str]:
 
 
 def live(screen: Any) -> list[str]:
-    """The lines of a screen in which a client would find something to obey."""
+    """Return the lines of a screen that contain something a client would interpret."""
     telnet = [line for line in screen.telnet(MXP=True, TRUECOLOR=True) if has_markup(line)]
     return telnet + [html for html in screen.web() if tags(html)]
 
@@ -133,7 +133,9 @@ def unseen(told: str) -> bool:
 
 @pytest.fixture
 def furnished(stage: Any) -> Any:
-    """The stage with a thing that lies there, one that Oren carries and one that Ben carries."""
+    """Add three things to the stage: one in the room, one that Oren carries, and one that Ben
+    carries.
+    """
     a_thing(stage)
     a_thing(stage, "rope", place=stage.npc)
     a_thing(stage, "purse", place=stage.ben)
@@ -141,14 +143,16 @@ def furnished(stage: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_no_argument_is_live_on_any_screen_or_breaks_a_result(furnished: Any, name: str) -> None:
+def test_hostile_argument_is_plain_text_on_every_screen_and_in_results(
+    furnished: Any, name: str
+) -> None:
     for text in TEXTS:
         assert all(map(unseen, tries(furnished, name, text))), text
     assert live(furnished.anna.screen) + live(furnished.ben.screen) == []
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_no_argument_is_parsed_where_a_game_parses_all_that_it_sends(
+def test_hostile_argument_is_not_parsed_when_a_game_parses_outgoing_messages(
     furnished: Any, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from django.conf import settings as game
@@ -162,7 +166,7 @@ def test_no_argument_is_parsed_where_a_game_parses_all_that_it_sends(
     assert [line for line in lines if len(line) > 200 or '"2"' in line] == []
 
 
-def test_no_search_of_evennias_finds_anything(furnished: Any) -> None:
+def test_search_syntax_of_evennia_finds_nothing(furnished: Any) -> None:
     furnished.npc.nicks.add("pal", "Ben", category="object")
     before = {one: one.location for one in (furnished.npc, *furnished.npc.contents)}
     for text in (*SEARCHES[:-1], "pal", f"#{furnished.ben.id}", f"#{furnished.room.id}"):
@@ -174,7 +178,9 @@ def test_no_search_of_evennias_finds_anything(furnished: Any) -> None:
     assert {one: one.location for one in before} == before
 
 
-def test_no_text_becomes_a_command(furnished: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_of_a_model_never_runs_as_a_command(
+    furnished: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from evennia.objects.objects import DefaultObject
 
     typed: list[str] = []
@@ -186,7 +192,7 @@ def test_no_text_becomes_a_command(furnished: Any, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("key", [*HOSTILE, INVISIBLE], ids=ascii)
-def test_hostile_names_of_things_people_and_exits_stay_names(stage: Any, key: str) -> None:
+def test_hostile_names_of_things_people_and_exits_are_shown_as_text(stage: Any, key: str) -> None:
     from evennia_ai.npc.senses.text import plain_name
 
     thing = a_thing(stage, key)
@@ -200,7 +206,7 @@ def test_hostile_names_of_things_people_and_exits_stay_names(stage: Any, key: st
     told.append(does(stage, "give", item=name, to="Ben").text)
     assert thing.location == stage.ben
     assert live(stage.anna.screen) + live(stage.ben.screen) == []
-    told.append(does(stage, "move", exit=name).text)  # announced by the game itself
+    told.append(does(stage, "move", exit=name).text)  # the game itself announced it
     assert all(map(unseen, told))
 
 
@@ -210,7 +216,7 @@ def test_hostile_names_of_things_people_and_exits_stay_names(stage: Any, key: st
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(text=st.lists(st.sampled_from(FRAGMENTS), min_size=1, max_size=30).map("".join))
-def test_no_argument_is_ever_live_on_a_screen(furnished: Any, text: str) -> None:
+def test_any_argument_is_plain_text_on_every_screen(furnished: Any, text: str) -> None:
     for name in ALL:
         tries(furnished, name, text)
     found = live(furnished.anna.screen) + live(furnished.ben.screen)
@@ -242,9 +248,7 @@ def test_no_argument_is_ever_live_on_a_screen(furnished: Any, text: str) -> None
         ).map(json.dumps),
     ),
 )
-def test_no_call_whatever_makes_the_toolbox_raise(
-    furnished: Any, name: str, arguments: str
-) -> None:
+def test_toolbox_raises_no_error_for_any_call(furnished: Any, name: str, arguments: str) -> None:
     box = a_toolbox(furnished, *ALL)
     found = box.find(a_call(name, arguments))
     assert isinstance(json.loads(found.recorded.arguments), dict)

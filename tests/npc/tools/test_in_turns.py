@@ -1,4 +1,4 @@
-"""Tools in whole turns: what is told to whom, remembered where, erased with whom."""
+"""Tools in whole turns: what others hear, where it is recorded, and with whom it is erased."""
 
 import json
 from typing import Any
@@ -17,7 +17,7 @@ def calling(name: str, said: str = "", **arguments: Any) -> ChatReply:
 
 
 def shown(request: Any) -> str:
-    """All that a request says, with the arguments of the calls in it."""
+    """Return all texts of a request, including the arguments of calls."""
     return "\n".join(
         part
         for message in request.messages
@@ -25,7 +25,7 @@ def shown(request: Any) -> str:
     )
 
 
-def test_what_is_whispered_in_a_turn_of_the_room_is_in_no_later_prompt_of_the_room(
+def test_whisper_in_a_room_turn_is_in_no_later_prompt_of_the_room(
     stage: Any,
 ) -> None:
     change_settings(stage.npc, tools=("whisper",), by=THE_GAME)
@@ -36,7 +36,7 @@ def test_what_is_whispered_in_a_turn_of_the_room_is_in_no_later_prompt_of_the_ro
     assert [SECRET in shown(request) for request in model.requests] == [False, False, False]
 
 
-def test_it_is_in_the_prompts_of_the_one_who_heard_it(stage: Any) -> None:
+def test_whisper_in_a_room_turn_is_in_later_prompts_of_its_hearer(stage: Any) -> None:
     change_settings(stage.npc, tools=("whisper",), by=THE_GAME)
     model = stage.talks_with(calling("whisper", to="Ben", text=SECRET), "There.", "I said so.")
     stage.says(stage.anna, "Oren, tell Ben where it is.")
@@ -44,7 +44,7 @@ def test_it_is_in_the_prompts_of_the_one_who_heard_it(stage: Any) -> None:
     assert SECRET in shown(model.requests[-1])
 
 
-def test_it_is_erased_with_the_one_who_heard_it(stage: Any) -> None:
+def test_whisper_in_a_room_turn_is_erased_with_its_hearer(stage: Any) -> None:
     from evennia_ai import models
     from evennia_ai.store.erasing import erase_private
 
@@ -56,7 +56,7 @@ def test_it_is_erased_with_the_one_who_heard_it(stage: Any) -> None:
     assert [row.body for row in rows if SECRET in f"{row.body}{row.meta}"] == []
 
 
-def test_a_whisper_that_answers_a_whisper_is_recorded_once(stage: Any) -> None:
+def test_whisper_that_answers_a_whisper_is_recorded_once(stage: Any) -> None:
     change_settings(stage.npc, tools=("whisper",), by=THE_GAME)
     stage.talks_with(calling("whisper", to="Anna", text=SECRET), "")
     stage.whispers(stage.anna, "Where is it?")
@@ -65,7 +65,7 @@ def test_a_whisper_that_answers_a_whisper_is_recorded_once(stage: Any) -> None:
     assert stage.screen_of(stage.anna)[-1] == f'Oren whispers to you, "{SECRET}"'
 
 
-def test_an_npc_that_goes_away_ends_its_turn(stage: Any) -> None:
+def test_turn_ends_when_the_npc_leaves_by_a_tool(stage: Any) -> None:
     change_settings(stage.npc, tools=("move",), by=THE_GAME)
     hall = stage.make("Hall", "evennia.objects.objects.DefaultRoom", place=None)
     stage.make("north", "evennia.objects.objects.DefaultExit").destination = hall
@@ -75,8 +75,8 @@ def test_an_npc_that_goes_away_ends_its_turn(stage: Any) -> None:
     assert 'Oren says, "Farewell."' in stage.screen_of(stage.ben)
 
 
-def test_a_gift_of_an_npc_to_another_is_counted_as_an_answer(stage: Any) -> None:
-    """Else two NPCs could give a thing to and fro without end."""
+def test_gift_to_another_npc_counts_as_an_answer(stage: Any) -> None:
+    """Otherwise two NPCs could give a thing to each other without end."""
     other = stage.make("Mira", "evennia_ai.typeclasses.AINPC")
     stage.make("lantern", "evennia.objects.objects.DefaultObject", place=stage.npc)
     change_settings(stage.npc, tools=("give",), by=THE_GAME)
@@ -87,7 +87,7 @@ def test_a_gift_of_an_npc_to_another_is_counted_as_an_answer(stage: Any) -> None
     assert [event.hops for event in heard if event.kind == "give"] == [1]
 
 
-def test_a_gift_in_answer_to_an_npc_is_one_answer_more(stage: Any) -> None:
+def test_gift_in_answer_to_an_npc_adds_one_hop(stage: Any) -> None:
     from tests.npc.tools.acting import an_event, does
 
     other = stage.make("Mira", "evennia_ai.typeclasses.AINPC")

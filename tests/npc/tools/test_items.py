@@ -1,18 +1,18 @@
-"""Giving, taking and dropping by tools: by the game's locks and hooks, and nothing of others."""
+"""The tools give, take and drop, which obey the game's locks and hooks."""
 
 from typing import Any
 
 from tests.npc.tools.acting import a_thing, a_toolbox, does
 
 
-def test_what_lies_there_is_taken_for_all_to_see(stage: Any) -> None:
+def test_take_moves_a_thing_and_everybody_sees_it(stage: Any) -> None:
     item = a_thing(stage)
     ran = does(stage, "take", item="the lantern")
     assert (ran.ok, ran.text, item.location) == (True, "You have a lantern now.", stage.npc)
     assert stage.screen_of(stage.ben) == ["Oren picks up a lantern."]
 
 
-def test_what_is_locked_is_not_taken_and_the_game_says_why(stage: Any) -> None:
+def test_take_is_refused_with_the_games_reason_when_the_lock_forbids_it(stage: Any) -> None:
     item = a_thing(stage, locks="get:false()")
     item.db.get_err_msg = "It is |rnailed|n down."
     ran = does(stage, "take", item="lantern")
@@ -20,43 +20,43 @@ def test_what_is_locked_is_not_taken_and_the_game_says_why(stage: Any) -> None:
     assert stage.screen_of(stage.ben) == []
 
 
-def test_without_a_lock_at_all_nothing_is_taken(stage: Any) -> None:
+def test_take_is_refused_when_a_thing_has_no_lock(stage: Any) -> None:
     item = a_thing(stage)
     item.locks.remove("get")
     assert (does(stage, "take", item="lantern").ok, item.location) == (False, stage.room)
 
 
-def test_a_lock_for_builders_does_not_let_an_npc_take(stage: Any) -> None:
+def test_take_is_refused_when_the_lock_is_for_builders(stage: Any) -> None:
     item = a_thing(stage, locks="get:perm(Builder)")
     assert (does(stage, "take", item="lantern").ok, item.location) == (False, stage.room)
 
 
-def test_a_hook_that_forbids_taking_is_obeyed(stage: Any) -> None:
+def test_take_is_refused_when_a_hook_forbids_it(stage: Any) -> None:
     item = a_thing(stage)
     item.at_pre_get = lambda getter, **_: False
     ran = does(stage, "take", item="lantern")
     assert (ran.text, item.location) == ("You cannot take a lantern.", stage.room)
 
 
-def test_a_thing_that_does_not_move_is_not_said_to_be_taken(stage: Any) -> None:
+def test_take_is_refused_when_the_thing_does_not_move(stage: Any) -> None:
     item = a_thing(stage)
     item.at_pre_move = lambda *_, **__: False
     assert not does(stage, "take", item="lantern").ok
 
 
-def test_people_are_not_taken(stage: Any) -> None:
+def test_take_does_not_find_people(stage: Any) -> None:
     stage.ben.locks.add("get:all()")
     assert not does(stage, "take", item="Ben").ok
     assert stage.ben.location == stage.room
 
 
-def test_what_somebody_else_carries_is_not_taken(stage: Any) -> None:
+def test_take_does_not_find_things_of_other_people(stage: Any) -> None:
     purse = a_thing(stage, "purse", place=stage.anna)
     assert does(stage, "take", item="purse").text == "There is no 'purse' lying here."
     assert purse.location == stage.anna
 
 
-def test_a_thing_is_given_to_who_is_named(stage: Any) -> None:
+def test_give_moves_a_thing_to_the_named_person(stage: Any) -> None:
     item = a_thing(stage, place=stage.npc)
     ran = does(stage, "give", item="lantern", to="Anna")
     assert (ran.ok, ran.text, item.location) == (True, "You gave a lantern to Anna.", stage.anna)
@@ -64,28 +64,28 @@ def test_a_thing_is_given_to_who_is_named(stage: Any) -> None:
     assert stage.screen_of(stage.ben) == []
 
 
-def test_only_what_the_npc_carries_is_given(stage: Any) -> None:
+def test_give_finds_only_things_that_the_npc_carries(stage: Any) -> None:
     lies, purse = a_thing(stage), a_thing(stage, "purse", place=stage.ben)
     assert does(stage, "give", item="lantern", to="Anna").text == "You do not carry 'lantern'."
     assert does(stage, "give", item="purse", to="Anna").text == "You do not carry 'purse'."
     assert (lies.location, purse.location) == (stage.room, stage.ben)
 
 
-def test_a_cursed_thing_is_not_given(stage: Any) -> None:
+def test_give_is_refused_when_a_hook_of_the_thing_forbids_it(stage: Any) -> None:
     item = a_thing(stage, place=stage.npc)
     item.at_pre_give = lambda giver, getter, **_: False
     ran = does(stage, "give", item="lantern", to="Anna")
     assert (ran.text, item.location) == ("You cannot give a lantern to Anna.", stage.npc)
 
 
-def test_who_accepts_nothing_is_given_nothing(stage: Any) -> None:
+def test_give_is_refused_when_the_receiver_accepts_nothing(stage: Any) -> None:
     item = a_thing(stage, place=stage.npc)
     stage.anna.at_pre_object_receive = lambda *_, **__: False
     assert not does(stage, "give", item="lantern", to="Anna").ok
     assert (item.location, stage.screen_of(stage.anna)) == (stage.npc, [])
 
 
-def test_nothing_is_given_to_somebody_who_is_not_seen_or_not_there(stage: Any) -> None:
+def test_give_is_refused_when_the_receiver_is_hidden_or_absent(stage: Any) -> None:
     item = a_thing(stage, place=stage.npc)
     stage.anna.locks.add("view:false()")
     tried = [does(stage, "give", item="lantern", to=name).text for name in ("Anna", "Cara")]
@@ -93,20 +93,20 @@ def test_nothing_is_given_to_somebody_who_is_not_seen_or_not_there(stage: Any) -
     assert item.location == stage.npc
 
 
-def test_what_is_carried_is_dropped_for_all_to_see(stage: Any) -> None:
+def test_drop_moves_a_thing_and_everybody_sees_it(stage: Any) -> None:
     item = a_thing(stage, place=stage.npc)
     ran = does(stage, "drop", item="lantern")
     assert (ran.text, item.location) == ("You dropped a lantern.", stage.room)
     assert stage.screen_of(stage.ben) == ["Oren drops a lantern."]
 
 
-def test_what_may_not_be_dropped_stays(stage: Any) -> None:
+def test_drop_is_refused_when_a_hook_forbids_it(stage: Any) -> None:
     item = a_thing(stage, place=stage.npc, locks="drop:false()")
     assert not does(stage, "drop", item="lantern").ok
     assert item.location == stage.npc
 
 
-def test_only_one_dangerous_thing_is_done_in_a_turn(stage: Any) -> None:
+def test_only_one_dangerous_tool_runs_in_a_turn(stage: Any) -> None:
     first, second = a_thing(stage, "lantern"), a_thing(stage, "rope")
     box = a_toolbox(stage, "take", "give", "say")
     does(stage, "take", box=box, item="lantern")
@@ -119,7 +119,7 @@ def test_only_one_dangerous_thing_is_done_in_a_turn(stage: Any) -> None:
     assert does(stage, "say", box=box, text="Mine.").ok
 
 
-def test_a_dangerous_thing_that_was_refused_leaves_room_for_another(stage: Any) -> None:
+def test_dangerous_tool_runs_after_another_one_was_refused(stage: Any) -> None:
     a_thing(stage)
     box = a_toolbox(stage, "take")
     assert [does(stage, "take", box=box, item=name).ok for name in ("rope", "lantern")] == [
@@ -128,7 +128,7 @@ def test_a_dangerous_thing_that_was_refused_leaves_room_for_another(stage: Any) 
     ]
 
 
-def test_a_dangerous_thing_that_failed_half_way_counts(stage: Any, logged: list[str]) -> None:
+def test_failed_dangerous_tool_counts_as_done(stage: Any, logged: list[str]) -> None:
     item = a_thing(stage)
     a_thing(stage, "rope")
     item.at_get = lambda getter, **_: 1 / 0

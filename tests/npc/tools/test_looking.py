@@ -1,11 +1,11 @@
-"""Looking by a tool: as the NPC sees, and only what it may see."""
+"""The tool look, which shows only what the NPC may see."""
 
 from typing import Any
 
 from tests.npc.tools.acting import a_thing, does
 
 
-def test_looking_around_tells_what_the_game_describes(stage: Any) -> None:
+def test_look_without_a_target_returns_the_games_description_of_the_room(stage: Any) -> None:
     stage.room.db.desc = "A |rred|n boat."
     a_thing(stage)
     told = does(stage, "look").text
@@ -17,46 +17,46 @@ def test_looking_around_tells_what_the_game_describes(stage: Any) -> None:
     ]
 
 
-def test_looking_at_a_thing_tells_its_description(stage: Any) -> None:
+def test_look_returns_the_description_of_a_thing(stage: Any) -> None:
     a_thing(stage).db.desc = "It is lit."
     assert does(stage, "look", at="the lantern").text.splitlines() == ["lantern", "It is lit."]
 
 
-def test_what_the_npc_may_not_see_does_not_exist_for_it(stage: Any) -> None:
+def test_look_does_not_find_what_the_npc_may_not_see(stage: Any) -> None:
     a_thing(stage, "ghost", locks="view:false()")
     ran = does(stage, "look", at="ghost")
     assert (ran.ok, ran.text) == (False, "You see no 'ghost' here.")
 
 
-def test_what_somebody_else_carries_is_not_seen(stage: Any) -> None:
+def test_look_does_not_find_things_of_other_people(stage: Any) -> None:
     a_thing(stage, "purse", place=stage.anna)
     assert not does(stage, "look", at="purse").ok
 
 
-def test_the_start_of_a_name_is_enough(stage: Any) -> None:
+def test_look_accepts_the_start_of_a_name(stage: Any) -> None:
     a_thing(stage)
     assert does(stage, "look", at="lant").ok
 
 
-def test_several_things_of_such_a_name_are_listed(stage: Any) -> None:
+def test_look_lists_several_things_with_the_name(stage: Any) -> None:
     a_thing(stage, "iron key")
     a_thing(stage, "iron bar")
     assert does(stage, "look", at="iron").text == "'iron' could be: iron key, iron bar. Say which."
 
 
-def test_of_things_that_look_the_same_the_first_is_meant(stage: Any) -> None:
+def test_look_takes_the_first_of_several_things_that_look_alike(stage: Any) -> None:
     a_thing(stage, "coin").db.desc = "The first."
     a_thing(stage, "coin").db.desc = "The second."
     assert "The first." in does(stage, "look", at="coin").text
 
 
-def test_an_exact_name_wins_over_the_start_of_another(stage: Any) -> None:
+def test_exact_name_wins_over_the_start_of_another_name(stage: Any) -> None:
     a_thing(stage, "lantern oil").db.desc = "Oil."
     a_thing(stage, "lantern").db.desc = "It is lit."
     assert "It is lit." in does(stage, "look", at="lantern").text
 
 
-def test_what_evennias_search_understands_is_a_name_like_any_other(stage: Any) -> None:
+def test_search_syntax_of_evennia_is_compared_as_a_plain_name(stage: Any) -> None:
     a_thing(stage, "sword")
     a_thing(stage, "sword")
     stage.npc.nicks.add("blade", "sword", category="object")
@@ -64,25 +64,25 @@ def test_what_evennias_search_understands_is_a_name_like_any_other(stage: Any) -
     assert [does(stage, "look", at=name).ok for name in names] == [False] * len(names)
 
 
-def test_looking_says_nothing_to_anybody(stage: Any) -> None:
+def test_look_sends_no_message_to_anybody(stage: Any) -> None:
     does(stage, "look", at="nothing at all")
     does(stage, "look")
     assert stage.screen_of(stage.anna) == []
 
 
-def test_a_hidden_name_that_is_part_of_another_word_stays_hidden(stage: Any) -> None:
+def test_hidden_name_is_not_found_as_part_of_another_word(stage: Any) -> None:
     stage.anna.key = "Tal"
     stage.anna.get_display_name = lambda looker=None, **_: "a metal woman"
     stage.anna.aliases.add("iron lady")
     assert [does(stage, "look", at=name).ok for name in ("Tal", "iron lady")] == [False, False]
 
 
-def test_an_alias_is_a_name(stage: Any) -> None:
+def test_look_accepts_an_alias(stage: Any) -> None:
     a_thing(stage).aliases.add("lamp")
     assert [does(stage, "look", at=name).ok for name in ("lamp", "the lam")] == [True, True]
 
 
-def test_in_a_crowd_a_name_costs_one_query_more_at_most(stage: Any) -> None:
+def test_name_lookup_needs_at_most_one_more_query_in_a_crowd(stage: Any) -> None:
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
@@ -94,19 +94,19 @@ def test_in_a_crowd_a_name_costs_one_query_more_at_most(stage: Any) -> None:
     assert len(asked) <= 1
 
 
-def test_an_npc_that_is_nowhere_sees_nothing(stage: Any) -> None:
+def test_look_is_refused_when_the_npc_has_no_location(stage: Any) -> None:
     stage.npc.location = None
     assert does(stage, "look").text == "You are nowhere; there is nothing to see."
 
 
-def test_a_disguised_person_is_not_known_by_their_name(stage: Any) -> None:
+def test_disguised_person_is_not_found_by_name(stage: Any) -> None:
     stage.anna.get_display_name = lambda looker=None, **_: "a tall woman"
     stage.anna.aliases.add("ann")
     assert [does(stage, "look", at=name).ok for name in ("Anna", "ann")] == [False, False]
     assert does(stage, "look", at="tall woman").ok
 
 
-def test_a_description_does_not_pass_for_a_message_of_another_role(stage: Any) -> None:
+def test_description_cannot_imitate_a_message_of_another_role(stage: Any) -> None:
     from evennia_ai.engine.history.role_markup import find_role_markup
 
     a_thing(stage).db.desc = (

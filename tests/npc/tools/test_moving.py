@@ -1,4 +1,4 @@
-"""Going through an exit by a tool: as the exit and the game let the NPC, and who follows."""
+"""The tool move, which obeys exits and hooks, and who follows the NPC."""
 
 from typing import Any
 
@@ -14,45 +14,45 @@ def an_exit(stage: Any, key: str = "north", *, locks: str = "") -> Any:
     return made
 
 
-def test_the_npc_goes_where_the_exit_leads(stage: Any) -> None:
+def test_move_takes_the_npc_through_the_exit(stage: Any) -> None:
     way = an_exit(stage)
     ran = does(stage, "move", exit="north")
     assert (ran.ok, ran.text) == (True, "You went north and are now in Hall.")
     assert (stage.npc.location, ran.ends_turn) == (way.destination, True)
 
 
-def test_an_exit_that_is_locked_lets_nobody_pass(stage: Any) -> None:
+def test_move_is_refused_when_the_exit_is_locked(stage: Any) -> None:
     an_exit(stage, locks="traverse:false()")
     ran = does(stage, "move", exit="north")
     assert (ran.ok, ran.text, ran.ends_turn) == (False, "You cannot go north.", False)
     assert stage.npc.location == stage.room
 
 
-def test_an_exit_says_itself_why_it_is_closed(stage: Any) -> None:
+def test_move_is_refused_with_the_exits_own_reason(stage: Any) -> None:
     an_exit(stage, locks="traverse:false()").db.err_traverse = "The |rdoor|n is shut."
     assert does(stage, "move", exit="north").text == "The door is shut."
 
 
-def test_an_exit_that_is_not_seen_is_none(stage: Any) -> None:
+def test_move_does_not_find_a_hidden_exit(stage: Any) -> None:
     an_exit(stage, locks="view:false()")
     assert does(stage, "move", exit="north").text == "There is no exit 'north' here."
 
 
-def test_without_any_exit_the_refusal_says_so(stage: Any) -> None:
+def test_move_refusal_says_that_there_is_no_exit(stage: Any) -> None:
     assert does(stage, "move", exit="north").text == "There is no exit 'north' here."
 
 
-def test_a_thing_is_no_exit(stage: Any) -> None:
+def test_move_does_not_accept_a_thing_as_an_exit(stage: Any) -> None:
     assert not does(stage, "move", exit="Anna").ok
 
 
-def test_a_hook_that_holds_the_npc_is_obeyed(stage: Any) -> None:
+def test_move_is_refused_when_a_hook_holds_the_npc(stage: Any) -> None:
     an_exit(stage)
     stage.npc.at_pre_move = lambda *_, **__: False
     assert (does(stage, "move", exit="north").ok, stage.npc.location) == (False, stage.room)
 
 
-def test_an_exit_that_takes_its_time_is_no_refusal(stage: Any, monkeypatch: Any) -> None:
+def test_move_through_a_slow_exit_is_not_refused(stage: Any, monkeypatch: Any) -> None:
     from evennia.contrib.grid.slow_exit import slow_exit
 
     arrivals: list[Any] = []
@@ -68,12 +68,12 @@ def test_an_exit_that_takes_its_time_is_no_refusal(stage: Any, monkeypatch: Any)
     assert stage.npc.location == way.destination
 
 
-def test_an_exit_back_to_the_same_place_is_an_exit(stage: Any) -> None:
+def test_move_through_an_exit_to_the_same_room_is_not_refused(stage: Any) -> None:
     an_exit(stage).destination = stage.room
     assert does(stage, "move", exit="north").ok
 
 
-def test_others_may_follow(stage: Any) -> None:
+def test_followers_follow_the_npc_through_an_exit(stage: Any) -> None:
     way = an_exit(stage)
     stage.room.at_object_leave = lambda moved, target, **_: (
         stage.anna.move_to(target) if moved == stage.npc else None
@@ -82,7 +82,7 @@ def test_others_may_follow(stage: Any) -> None:
     assert (stage.npc.location, stage.anna.location) == (way.destination, way.destination)
 
 
-def test_the_game_is_told_that_an_exit_was_traversed(stage: Any) -> None:
+def test_move_sends_evennias_signal_for_a_traversed_exit(stage: Any) -> None:
     from evennia.server.signals import SIGNAL_EXIT_TRAVERSED
 
     told: list[Any] = []

@@ -1,6 +1,7 @@
-"""Whom a name means: exactly, or by its start where nobody else can be meant, which is then told.
+"""Which person a name means: an exact name, or the start of a name that fits nobody else.
 
-Issue 14, Medium 12: `whisper to Anna` reached Annabel when Anna had gone.
+A guess is reported to the model. Issue 14, Medium 12: `whisper to Anna` reached Annabel after Anna
+had left.
 """
 
 from typing import Any
@@ -15,7 +16,7 @@ GONE = "There is no 'Anna' here; Annabel is somebody else."
 
 @pytest.fixture
 def annabel(stage: Any) -> Any:
-    """Somebody whose name begins like Anna's, who leaves."""
+    """Return a person whose name begins like Anna's. Anna leaves."""
     stage.anna.location = None
     return stage.player("Annabel")
 
@@ -29,7 +30,7 @@ def _is_recorded(stage: Any, event: Any) -> None:
 
 
 def heard_from_anna(stage: Any) -> None:
-    """Anna said something in the room before she left."""
+    """Let Anna say something in the room before she leaves."""
     _is_recorded(stage, an_event(stage))
 
 
@@ -50,7 +51,7 @@ def was_whispered_to(stage: Any) -> None:
 
 
 @pytest.mark.parametrize("meets", [heard_from_anna, remembers_anna, was_whispered_to])
-def test_a_whisper_to_somebody_known_who_left_reaches_nobody(
+def test_whisper_reaches_nobody_when_the_known_person_left(
     stage: Any, annabel: Any, meets: Any
 ) -> None:
     meets(stage)
@@ -60,7 +61,9 @@ def test_a_whisper_to_somebody_known_who_left_reaches_nobody(
     assert stage.screen_of(annabel) == []
 
 
-def test_the_call_of_such_a_whisper_is_recorded_without_its_words(stage: Any, annabel: Any) -> None:
+def test_whisper_call_is_recorded_without_words_when_the_known_person_left(
+    stage: Any, annabel: Any
+) -> None:
     remembers_anna(stage)
     event = an_event(stage, speaker=annabel, private=True)
     call = a_call("whisper", to="Anna", text="Annabel is a thief.")
@@ -68,14 +71,16 @@ def test_the_call_of_such_a_whisper_is_recorded_without_its_words(stage: Any, an
     assert "thief" not in found.recorded.arguments
 
 
-def test_a_gift_for_somebody_known_who_left_stays(stage: Any, annabel: Any) -> None:
+def test_gift_is_not_given_when_the_known_person_left(stage: Any, annabel: Any) -> None:
     remembers_anna(stage)
     lantern = a_thing(stage, place=stage.npc)
     told = does(stage, "give", item="lantern", to="anna")
     assert (told.ok, lantern.location) == (False, stage.npc)
 
 
-def test_the_start_of_the_only_such_name_is_enough_and_is_told(stage: Any, annabel: Any) -> None:
+def test_start_of_a_name_is_enough_when_only_one_fits_and_the_model_is_told(
+    stage: Any, annabel: Any
+) -> None:
     told = does(stage, "whisper", to="Anna", text="Come at night.").text
     assert told == (
         "'Anna' was understood as Annabel.\nYou whisper to Annabel, and nobody else hears it."
@@ -83,24 +88,24 @@ def test_the_start_of_the_only_such_name_is_enough_and_is_told(stage: Any, annab
     assert stage.screen_of(annabel) == ['Oren whispers to you, "Come at night."']
 
 
-def test_the_start_of_a_stranger_who_has_another_name_is_enough(stage: Any, annabel: Any) -> None:
+def test_start_of_a_strangers_name_is_enough(stage: Any, annabel: Any) -> None:
     remembers_anna(stage)
     assert does(stage, "whisper", to="Annab", text="Come at night.").ok
 
 
-def test_the_npcs_own_name_is_nobody_elses(stage: Any) -> None:
+def test_npcs_own_name_does_not_mean_another_person(stage: Any) -> None:
     orenda = stage.player("Orenda")
     assert not does(stage, "whisper", to="Oren", text="Hm.").ok
     assert stage.screen_of(orenda) == []
 
 
-def test_an_exact_name_is_not_told_as_understood(stage: Any) -> None:
+def test_exact_name_is_not_reported_as_a_guess(stage: Any) -> None:
     stage.player("Annabel")
     told = does(stage, "whisper", to="the ANNA", text="Come at night.").text
     assert told == "You whisper to Anna, and nobody else hears it."
 
 
-def test_an_exact_alias_wins_over_the_start_of_a_name(stage: Any) -> None:
+def test_exact_alias_wins_over_the_start_of_a_name(stage: Any) -> None:
     stage.player("Benedict")
     stage.player("Cara").aliases.add("bene")
     assert does(stage, "look", at="bene").text.startswith("Cara")
@@ -116,7 +121,7 @@ def test_an_exact_alias_wins_over_the_start_of_a_name(stage: Any) -> None:
         ("recall", {"about": "Benj"}, "'Benj' was understood as Benjamin."),
     ],
 )
-def test_every_tool_tells_what_it_understood(
+def test_every_tool_reports_its_guess_of_a_name(
     stage: Any, tool: str, arguments: dict[str, str], note: str
 ) -> None:
     a_thing(stage, locks="get:all()")
@@ -124,7 +129,7 @@ def test_every_tool_tells_what_it_understood(
     assert does(stage, tool, **arguments).text.split("\n")[0] == note
 
 
-def test_a_tool_of_the_games_own_tells_it_when_it_is_done_later(stage: Any) -> None:
+def test_game_tool_that_takes_long_reports_its_guess_of_a_name(stage: Any) -> None:
     from twisted.internet.defer import Deferred
 
     from evennia_ai.engine.prompt.messages import ToolSpec

@@ -1,4 +1,4 @@
-"""The registry: which tools there are, and what is wrong with those that cannot be."""
+"""The registry of tools, and its problems with tools that cannot be used."""
 
 import json
 
@@ -106,27 +106,27 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_cannot_be_a_tool_is_left_out_and_named(name: str) -> None:
+def test_unusable_tool_is_skipped_and_reported(name: str) -> None:
     made = registry_of((f"{HERE}.{name}",))
     (problem,) = made.problems
     assert problem.startswith(f"{HERE}.{name}: {WRONG[name]}")
     assert set(made.tools) == set(registry_of(()).tools)
 
 
-def test_a_tool_of_the_game_stands_beside_ours() -> None:
+def test_game_tool_is_added_to_the_shipped_tools() -> None:
     made = registry_of((f"{HERE}.Ring",))
     assert made.problems == ()
     assert isinstance(made.tools["ring_bell"].tool, Ring)
     assert "say" in made.tools
 
 
-def test_a_tool_named_twice_is_there_once_and_told() -> None:
+def test_tool_named_twice_is_registered_once_and_reported() -> None:
     made = registry_of((f"{HERE}.Ring", f"{HERE}.Ring"))
     assert len(made.problems) == 1
     assert "ring_bell" in made.tools
 
 
-def test_the_schema_says_what_each_argument_is_and_nothing_more() -> None:
+def test_schema_contains_only_what_describes_the_arguments() -> None:
     assert register_tool(Ring).spec.parameters == {
         "additionalProperties": False,
         "properties": {"times": {"default": 1, "maximum": 5, "minimum": 1, "type": "integer"}},
@@ -134,7 +134,7 @@ def test_the_schema_says_what_each_argument_is_and_nothing_more() -> None:
     }
 
 
-def test_a_tool_without_arguments_has_an_empty_schema() -> None:
+def test_tool_without_arguments_has_an_empty_schema() -> None:
     class Bare(Ring):
         Arguments = ToolArguments
 
@@ -145,7 +145,7 @@ def test_a_tool_without_arguments_has_an_empty_schema() -> None:
     }
 
 
-def test_references_in_a_schema_are_put_in_and_an_argument_may_be_called_title() -> None:
+def test_schema_has_no_references_and_keeps_an_argument_named_title() -> None:
     class Person(ToolArguments):
         name: Name
 
@@ -163,25 +163,25 @@ def test_references_in_a_schema_are_put_in_and_an_argument_may_be_called_title()
     }
 
 
-def test_every_shipped_tool_has_a_schema_a_server_can_read() -> None:
+def test_every_shipped_tool_has_a_valid_schema() -> None:
     for one in registry_of(()).tools.values():
         text = json.dumps(one.spec.parameters)
         assert "$ref" not in text, one.spec.name
         assert len(text) < 1000, one.spec.name
 
 
-def test_no_shipped_name_is_one_that_a_class_may_not_have() -> None:
+def test_shipped_names_follow_the_rule_for_names_of_tools() -> None:
     with pytest.raises(ToolError, match="beginning with a letter"):
         register_tool(Nameless)
 
 
-def test_a_game_that_names_a_wrong_class_is_told_when_it_starts() -> None:
+def test_check_reports_a_wrong_class_in_the_setting_for_tools() -> None:
     with override_settings(EVENNIA_AI_TOOLS=[f"{HERE}.Ring", f"{HERE}.SecondSay"]):
         (error,) = check_tools()
     assert (error.id, error.msg.startswith("EVENNIA_AI_TOOLS: ")) == ("evennia_ai.E052", True)
 
 
-def test_a_game_whose_function_for_things_is_none_is_told_when_it_starts() -> None:
+def test_check_reports_a_wrong_function_in_the_setting_for_using_things() -> None:
     with override_settings(EVENNIA_AI_USE_ITEM=f"{HERE}.NOT_A_TOOL"):
         (error,) = check_tools()
     assert (error.id, error.msg) == (
@@ -190,11 +190,11 @@ def test_a_game_whose_function_for_things_is_none_is_told_when_it_starts() -> No
     )
 
 
-def test_a_wrong_setting_of_another_kind_is_told_first() -> None:
+def test_check_reports_other_wrong_settings_first() -> None:
     with override_settings(EVENNIA_AI_TOOLS="world.tools.Ring"):
         assert check_tools() == []
         assert [error.id for error in check_settings()] == ["evennia_ai.E052"]
 
 
-def test_the_tools_of_a_sound_game_pass_the_check() -> None:
+def test_check_reports_nothing_when_all_tools_are_usable() -> None:
     assert check_tools() == []

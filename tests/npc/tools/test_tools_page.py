@@ -1,4 +1,4 @@
-"""docs/build/tools.md names every tool there is, and its examples do what it says."""
+"""docs/build/tools.md lists every tool, and its examples work as it says."""
 
 import re
 import sys
@@ -26,7 +26,7 @@ def example(part: str) -> str:
 
 @pytest.fixture
 def page_tools(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The example of a tool as a module that settings can name."""
+    """Return the example tool as a module that settings can name."""
     module = ModuleType("tools_of_the_page")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     exec(compile(example("class PayOut"), "docs/build/tools.md", "exec"), module.__dict__)
@@ -34,13 +34,13 @@ def page_tools(monkeypatch: pytest.MonkeyPatch) -> Any:
         yield module
 
 
-def test_the_page_lists_every_tool_and_its_danger() -> None:
+def test_tools_page_lists_every_tool_and_whether_it_is_dangerous() -> None:
     told = {name: bool(danger) for name, danger in ROW.findall(PAGE)}
     tools = registry_of(()).tools
     assert told == {name: one.tool.dangerous for name, one in tools.items()}
 
 
-def test_the_tool_of_the_page_pays(stage: Any, page_tools: Any) -> None:
+def test_example_tool_of_the_page_pays(stage: Any, page_tools: Any) -> None:
     stage.npc.db.purse = 12
     ran = does(stage, "pay_out", to="Anna", coins=5)
     assert ran.text == "You paid 5 coins to Anna."
@@ -48,14 +48,16 @@ def test_the_tool_of_the_page_pays(stage: Any, page_tools: Any) -> None:
     assert stage.screen_of(stage.anna) == ["You get 5 coins."]
 
 
-def test_the_tool_of_the_page_refuses_what_cannot_be(stage: Any, page_tools: Any) -> None:
+def test_example_tool_of_the_page_refuses_an_impossible_payment(
+    stage: Any, page_tools: Any
+) -> None:
     assert does(stage, "pay_out", to="Anna", coins=5).text == "Your purse is empty."
     stage.npc.db.purse = 3
     assert does(stage, "pay_out", to="Anna", coins=5).text == "You have 3 coins."
     assert does(stage, "pay_out", to="Cara", coins=1).text == "There is no 'Cara' here."
 
 
-def test_the_bell_of_the_page_can_be_used(stage: Any) -> None:
+def test_example_bell_of_the_page_can_be_used(stage: Any) -> None:
     from evennia.objects.objects import DefaultObject
 
     made: dict[str, Any] = {"Object": type("Object", (), {})}

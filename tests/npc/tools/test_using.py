@@ -1,4 +1,4 @@
-"""Using a thing by a tool: what the thing's own hook does, where its lock lets the NPC."""
+"""The tool use, which calls a thing's own hook if the lock allows it."""
 
 from typing import Any
 
@@ -17,53 +17,53 @@ def a_bell(stage: Any, *, told: Any = "It |rrings|n.", **options: Any) -> Any:
     return made
 
 
-def test_the_things_hook_says_what_happens(stage: Any) -> None:
+def test_use_returns_what_the_things_hook_returns(stage: Any) -> None:
     bell = a_bell(stage)
     ran = does(stage, "use", item="bell")
     assert (ran.ok, ran.text, bell.used) == (True, "It rings.", [(stage.npc, None)])
 
 
-def test_it_is_used_on_whom_the_model_names(stage: Any) -> None:
+def test_use_passes_the_named_target_to_the_hook(stage: Any) -> None:
     bell = a_bell(stage)
     does(stage, "use", item="bell", on="Anna")
     assert bell.used == [(stage.npc, stage.anna)]
 
 
-def test_an_unknown_target_is_told_and_nothing_is_used(stage: Any) -> None:
+def test_use_is_refused_when_the_target_is_unknown(stage: Any) -> None:
     bell = a_bell(stage)
     assert does(stage, "use", item="bell", on="Cara").text == "There is no 'Cara' here."
     assert bell.used == []
 
 
-def test_a_thing_without_the_hook_cannot_be_used(stage: Any) -> None:
+def test_use_is_refused_when_the_thing_has_no_hook(stage: Any) -> None:
     a_thing(stage)
     ran = does(stage, "use", item="lantern")
     assert (ran.ok, ran.text) == (False, "Nothing can be done with a lantern.")
 
 
-def test_a_hook_that_tells_nothing_has_done_its_work(stage: Any) -> None:
+def test_use_succeeds_when_the_hook_returns_none(stage: Any) -> None:
     a_bell(stage, told=None)
     assert does(stage, "use", item="bell").text == "You used a bell."
 
 
-def test_a_hook_that_gives_false_did_not_work(stage: Any) -> None:
+def test_use_fails_when_the_hook_returns_false(stage: Any) -> None:
     a_bell(stage, told=False)
     assert not does(stage, "use", item="bell").ok
 
 
-def test_the_lock_use_decides(stage: Any) -> None:
+def test_use_depends_on_the_lock_use(stage: Any) -> None:
     bell = a_bell(stage, place=stage.npc, locks="use:false()")
     assert (does(stage, "use", item="bell").ok, bell.used) == (False, [])
 
 
-def test_what_may_not_be_picked_up_is_not_used_without_a_lock_that_says_so(stage: Any) -> None:
+def test_use_without_a_lock_is_refused_when_the_thing_cannot_be_taken(stage: Any) -> None:
     bell = a_bell(stage, locks="get:false()")
     assert not does(stage, "use", item="bell").ok
     bell.locks.add("use:all()")
     assert does(stage, "use", item="bell").ok
 
 
-def test_what_somebody_else_carries_is_not_used(stage: Any) -> None:
+def test_use_does_not_find_things_of_other_people(stage: Any) -> None:
     bell = a_bell(stage, place=stage.anna)
     assert (does(stage, "use", item="bell").ok, bell.used) == (False, [])
 
@@ -72,7 +72,7 @@ def pulls(user: Any, item: Any, target: Any) -> str:
     return f"{user.key} pulls {item.key}, {target and target.key}."
 
 
-def test_what_has_no_hook_is_used_by_the_function_of_the_game(stage: Any) -> None:
+def test_use_calls_the_games_function_when_the_thing_has_no_hook(stage: Any) -> None:
     from django.test import override_settings
 
     a_thing(stage)
@@ -80,7 +80,7 @@ def test_what_has_no_hook_is_used_by_the_function_of_the_game(stage: Any) -> Non
         assert does(stage, "use", item="lantern", on="Ben").text == "Oren pulls lantern, Ben."
 
 
-def test_a_function_that_cannot_be_had_is_told_once(stage: Any, logged: list[str]) -> None:
+def test_unusable_game_function_is_logged_once(stage: Any, logged: list[str]) -> None:
     from django.test import override_settings
 
     a_thing(stage)

@@ -1,32 +1,32 @@
-"""Whispering by a tool: heard by one, remembered with that one, and shown in no other place."""
+"""The tool whisper: only one person hears the words, and only their conversation has them."""
 
 from typing import Any
 
 from tests.npc.tools.acting import a_call, a_toolbox, an_event, does
 
 
-def test_a_whisper_is_heard_by_one_person_alone(stage: Any) -> None:
+def test_whisper_is_heard_by_one_person_only(stage: Any) -> None:
     ran = does(stage, "whisper", to="Ben", text="Come at night.")
     assert (ran.ok, ran.spoke) == (True, True)
     assert stage.screen_of(stage.ben) == ['Oren whispers to you, "Come at night."']
     assert stage.screen_of(stage.anna) == []
 
 
-def test_what_is_whispered_out_of_the_room_is_recorded_in_the_private_conversation(
+def test_whisper_in_a_room_turn_is_recorded_in_the_private_conversation(
     stage: Any,
 ) -> None:
     does(stage, "whisper", to="Ben", text="Come at night.")
     assert stage.records("private") == [("assistant", "", "Come at night.")]
 
 
-def test_it_is_recorded_before_it_is_heard(stage: Any) -> None:
+def test_whisper_is_recorded_before_it_is_heard(stage: Any) -> None:
     recorded: list[Any] = []
     stage.ben.at_msg_receive = lambda **_: recorded.extend(stage.records("private"))
     does(stage, "whisper", to="Ben", text="Come at night.")
     assert recorded == [("assistant", "", "Come at night.")]
 
 
-def test_what_cannot_be_recorded_is_not_whispered(
+def test_whisper_is_not_said_when_it_cannot_be_recorded(
     stage: Any, logged: list[str], monkeypatch: Any
 ) -> None:
     from evennia_ai.engine.errors import StoreError
@@ -40,7 +40,7 @@ def test_what_cannot_be_recorded_is_not_whispered(
     assert stage.screen_of(stage.ben) == []
 
 
-def test_the_rooms_record_of_the_call_and_its_result_do_not_show_the_words(stage: Any) -> None:
+def test_room_record_of_a_whisper_call_and_its_result_hides_the_words(stage: Any) -> None:
     call = a_call("whisper", to="Ben", text="Come at night.")
     found = a_toolbox(stage, "whisper").find(call)
     assert found.recorded.arguments == '{"to":"Ben","text":"(whispered)"}'
@@ -49,7 +49,7 @@ def test_the_rooms_record_of_the_call_and_its_result_do_not_show_the_words(stage
     assert ran.text == "You whisper to Ben, and nobody else hears it."
 
 
-def test_in_the_private_conversation_itself_the_call_alone_is_its_record(stage: Any) -> None:
+def test_whisper_in_its_private_conversation_is_recorded_only_as_the_call(stage: Any) -> None:
     event = an_event(stage, private=True)
     call = a_call("whisper", to="Anna", text="Come at night.")
     found = a_toolbox(stage, "whisper", event=event).find(call)
@@ -59,30 +59,30 @@ def test_in_the_private_conversation_itself_the_call_alone_is_its_record(stage: 
     assert stage.records("private") == []
 
 
-def test_a_whisper_to_another_does_not_show_in_a_private_conversation(stage: Any) -> None:
+def test_private_conversation_hides_a_whisper_to_another_person(stage: Any) -> None:
     event = an_event(stage, private=True)
     call = a_call("whisper", to="Ben", text="Anna comes at night.")
     found = a_toolbox(stage, "whisper", event=event).find(call)
     assert "Anna comes" not in found.recorded.arguments
 
 
-def test_words_for_somebody_who_is_not_there_are_shown_nowhere(stage: Any) -> None:
+def test_whisper_to_an_absent_person_is_shown_nowhere(stage: Any) -> None:
     found = a_toolbox(stage, "whisper").find(a_call("whisper", to="Cara", text="Come at night."))
     assert found.recorded.arguments == '{"to":"Cara","text":"(whispered)"}'
     assert does(stage, "whisper", to="Cara", text="Come.").text == "There is no 'Cara' here."
 
 
-def test_an_npc_does_not_whisper_to_itself(stage: Any) -> None:
+def test_npc_cannot_whisper_to_itself(stage: Any) -> None:
     assert does(stage, "whisper", to="Oren", text="Hm.").text == "There is no 'Oren' here."
 
 
-def test_who_is_not_seen_is_not_whispered_to(stage: Any) -> None:
+def test_whisper_is_refused_when_the_npc_does_not_see_the_person(stage: Any) -> None:
     stage.ben.locks.add("view:false()")
     assert does(stage, "whisper", to="Ben", text="Come.").text == "There is no 'Ben' here."
 
 
-def test_of_two_people_of_a_name_the_one_who_is_answered_is_meant_by_their_mark(stage: Any) -> None:
-    """The one whose name it was first is not meant in answering the other, nor the other way."""
+def test_mark_is_needed_to_whisper_to_the_speaker_when_two_people_share_a_name(stage: Any) -> None:
+    """The bare name means the other person, whose name it was first, so it must be refused here."""
     other = stage.player("Anna")
     event = an_event(stage, speaker=other)
     told = does(stage, "whisper", event=event, to="Anna", text="Come at night.").text
@@ -93,19 +93,19 @@ def test_of_two_people_of_a_name_the_one_who_is_answered_is_meant_by_their_mark(
     assert (len(stage.screen_of(other)), len(stage.screen_of(stage.anna))) == (1, 1)
 
 
-def test_several_people_of_such_a_name_are_listed(stage: Any) -> None:
+def test_whisper_refusal_lists_several_people_with_the_name(stage: Any) -> None:
     stage.player("Benno Grey")
     stage.player("Benno Black")
     told = does(stage, "whisper", to="Benno", text="Come.").text
     assert told == "'Benno' could be: Benno Grey, Benno Black. Say which."
 
 
-def test_the_game_may_forbid_it(stage: Any) -> None:
+def test_whisper_is_refused_when_a_hook_forbids_it(stage: Any) -> None:
     stage.npc.at_pre_say = lambda message, **options: None if options["whisper"] else message
     assert not does(stage, "whisper", to="Ben", text="Come.").ok
 
 
-def test_what_is_said_aloud_while_a_whisper_is_answered_is_recorded_in_the_room(
+def test_words_said_aloud_in_a_private_turn_are_recorded_in_the_room(
     stage: Any,
 ) -> None:
     event = an_event(stage, private=True)
@@ -117,6 +117,6 @@ def test_what_is_said_aloud_while_a_whisper_is_answered_is_recorded_in_the_room(
     ]
 
 
-def test_what_is_said_aloud_in_the_rooms_own_turn_is_not_recorded_twice(stage: Any) -> None:
+def test_words_said_aloud_in_a_room_turn_are_recorded_once(stage: Any) -> None:
     does(stage, "say", text="Mind the step.")
     assert stage.records("room") == []

@@ -1,4 +1,4 @@
-"""Letters and books that NPCs write: carried and read by players, within limits, as plain text."""
+"""Letters and books that NPCs write: limited in number and length, and shown as plain text."""
 
 import time
 from dataclasses import replace
@@ -26,7 +26,7 @@ def writings(stage: Any) -> list[Any]:
 
 @pytest.fixture
 def limits(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Set the limits of writing."""
+    """Return a function that sets the limits of writings."""
 
     def use(**given: int) -> None:
         values = replace(conf(), writings=WritingLimits(**given))
@@ -36,7 +36,7 @@ def limits(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.req("S0-31")
-def test_a_letter_is_given_to_who_is_named(stage: Any) -> None:
+def test_letter_is_given_to_the_named_person(stage: Any) -> None:
     ran = does(stage, "write", form="letter", title="Low water", text=TEXT, to="Anna")
     (made,) = writings(stage)
     assert (ran.ok, made.location) == (True, stage.anna)
@@ -51,7 +51,7 @@ def test_a_letter_is_given_to_who_is_named(stage: Any) -> None:
     assert stage.screen_of(stage.ben) == ['Oren writes a letter "Low water".']
 
 
-def test_what_nobody_gets_is_put_down(stage: Any) -> None:
+def test_writing_without_a_receiver_is_put_down(stage: Any) -> None:
     ran = does(stage, "write", form="book", text=TEXT)
     (made,) = writings(stage)
     assert (made.key, made.location) == ("book", stage.room)
@@ -59,7 +59,7 @@ def test_what_nobody_gets_is_put_down(stage: Any) -> None:
 
 
 @pytest.mark.req("S0-31")
-def test_looking_at_a_writing_tells_how_it_is_opened(stage: Any) -> None:
+def test_description_of_a_writing_says_how_to_open_it(stage: Any) -> None:
     does(stage, "write", form="letter", title="Low water", text=TEXT)
     seen = stage.anna.at_look(writings(stage)[0])
     assert "A letter, written by Oren." in seen
@@ -67,7 +67,7 @@ def test_looking_at_a_writing_tells_how_it_is_opened(stage: Any) -> None:
     assert "ferry" not in seen
 
 
-def test_a_writing_is_an_ordinary_thing_with_ordinary_locks(stage: Any) -> None:
+def test_writing_is_an_object_with_ordinary_locks(stage: Any) -> None:
     does(stage, "write", form="letter", text=TEXT)
     (made,) = writings(stage)
     assert made.access(stage.ben, "get")
@@ -77,7 +77,7 @@ def test_a_writing_is_an_ordinary_thing_with_ordinary_locks(stage: Any) -> None:
     assert does(stage, "take", item="letter").text == "There is no 'letter' lying here."
 
 
-def test_where_a_thing_may_not_be_given_nothing_was_written(stage: Any) -> None:
+def test_nothing_is_written_when_the_receiver_may_not_get_it(stage: Any) -> None:
     stage.anna.at_pre_object_receive = lambda *_, **__: False
     ran = does(stage, "write", form="letter", text=TEXT, to="Anna")
     assert (ran.ok, ran.text) == (False, "You cannot give a letter to Anna.")
@@ -85,13 +85,13 @@ def test_where_a_thing_may_not_be_given_nothing_was_written(stage: Any) -> None:
     assert stage.screen_of(stage.ben) == []
 
 
-def test_where_a_place_takes_nothing_nothing_was_written(stage: Any) -> None:
+def test_nothing_is_written_when_the_room_accepts_no_things(stage: Any) -> None:
     stage.room.at_pre_object_receive = lambda *_, **__: False
     ran = does(stage, "write", form="letter", text=TEXT)
     assert (ran.ok, ran.text, writings(stage)) == (False, "You cannot drop a letter here.", [])
 
 
-def test_a_hook_that_fails_leaves_no_writing_behind(
+def test_nothing_is_written_when_a_hook_fails(
     stage: Any, logged: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from evennia_ai.npc.writings import Writing
@@ -102,12 +102,12 @@ def test_a_hook_that_fails_leaves_no_writing_behind(
     assert writings(stage) == []
 
 
-def test_nobody_who_is_not_there_gets_a_letter(stage: Any) -> None:
+def test_write_is_refused_when_the_receiver_is_absent(stage: Any) -> None:
     ran = does(stage, "write", form="letter", text=TEXT, to="Cara")
     assert (ran.text, writings(stage)) == ("There is no 'Cara' here.", [])
 
 
-def test_an_npc_that_is_nowhere_writes_nothing(stage: Any) -> None:
+def test_write_is_refused_when_the_npc_has_no_location(stage: Any) -> None:
     from evennia_ai.npc.tools.toolbox import Found
 
     event = an_event(stage)
@@ -120,17 +120,17 @@ def test_an_npc_that_is_nowhere_writes_nothing(stage: Any) -> None:
     assert writings(stage) == []
 
 
-def test_a_writing_is_one_of_the_things_of_which_a_turn_does_one(stage: Any) -> None:
+def test_write_counts_as_the_only_dangerous_tool_of_a_turn(stage: Any) -> None:
     box = a_toolbox(stage, "write")
     assert does(stage, "write", box=box, form="letter", text="One.").ok
     assert not does(stage, "write", box=box, form="letter", text="Two.").ok
     assert len(writings(stage)) == 1
 
 
-# Limits
+# Limits.
 
 
-def test_what_is_too_long_is_not_written(stage: Any, limits: Any) -> None:
+def test_write_is_refused_when_the_text_is_too_long(stage: Any, limits: Any) -> None:
     limits(characters=10)
     ran = does(stage, "write", form="book", text="Eleven char")
     assert ran.text == "Not done: it has 11 characters, and a book holds 10; write less."
@@ -138,14 +138,14 @@ def test_what_is_too_long_is_not_written(stage: Any, limits: Any) -> None:
     assert does(stage, "write", form="book", text="Ten chars!").ok
 
 
-def test_more_than_any_game_allows_is_no_argument(stage: Any) -> None:
+def test_text_over_the_limit_of_all_games_is_a_wrong_argument(stage: Any) -> None:
     from evennia_ai.npc.tools.toolbox import Wrong
 
     wrong = a_toolbox(stage, "write").find(a_call("write", form="book", text="x" * 8001))
     assert isinstance(wrong, Wrong)
 
 
-def test_only_letters_and_books_are_written(stage: Any) -> None:
+def test_write_accepts_only_letters_and_books(stage: Any) -> None:
     from evennia_ai.npc.tools.registry import registry_of
 
     wrong = a_toolbox(stage, "write").find(a_call("write", form="spell", text="Hm."))
@@ -154,7 +154,7 @@ def test_only_letters_and_books_are_written(stage: Any) -> None:
     assert form == {"description": "what it is", "enum": ["letter", "book"], "type": "string"}
 
 
-def test_only_so_many_writings_are_about_at_one_time(stage: Any, limits: Any) -> None:
+def test_write_is_refused_when_too_many_writings_exist(stage: Any, limits: Any) -> None:
     limits(most=2, a_day=9)
     assert [does(stage, "write", form="letter", text="Hm.").ok for _ in range(3)] == [
         True,
@@ -165,14 +165,14 @@ def test_only_so_many_writings_are_about_at_one_time(stage: Any, limits: Any) ->
     assert does(stage, "write", form="letter", text="Hm.").ok
 
 
-def test_the_writings_of_others_do_not_count(stage: Any, limits: Any) -> None:
+def test_writings_of_other_npcs_do_not_count_for_the_limit(stage: Any, limits: Any) -> None:
     limits(most=1, a_day=9)
     does(stage, "write", form="letter", text="Hm.")
     writings(stage)[0].tags.clear(category="evennia_ai_writer")
     assert does(stage, "write", form="letter", text="Hm.").ok
 
 
-def test_writings_that_are_gone_still_count_for_the_day(
+def test_deleted_writings_count_for_the_daily_limit(
     stage: Any, limits: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits(a_day=1)
@@ -185,12 +185,12 @@ def test_writings_that_are_gone_still_count_for_the_day(
     assert does(stage, "write", form="letter", text="Hm.").ok
 
 
-def test_a_game_without_writings_has_none(stage: Any, limits: Any) -> None:
+def test_write_is_refused_when_the_game_allows_no_writings(stage: Any, limits: Any) -> None:
     limits(most=0)
     assert does(stage, "write", form="letter", text="Hm.").text == "You may not write anything."
 
 
-# What a model writes
+# Texts of a model.
 
 
 TEXTS = [
@@ -208,7 +208,7 @@ FRAGMENTS = ["|", "|lc", "|lt", "|le", "[", "{", "}", "$(", "<", "http://", "\n"
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_nothing_live_is_in_what_is_shown_of_a_writing(stage: Any, text: str) -> None:
+def test_hostile_writing_is_shown_as_plain_text(stage: Any, text: str) -> None:
     shows_nothing_live(stage, text)
 
 
@@ -218,12 +218,12 @@ def test_nothing_live_is_in_what_is_shown_of_a_writing(stage: Any, text: str) ->
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(text=st.lists(st.sampled_from(FRAGMENTS), min_size=1).map("".join))
-def test_whatever_is_written_nothing_live_is_in_it(stage: Any, text: str) -> None:
+def test_any_writing_is_shown_as_plain_text(stage: Any, text: str) -> None:
     shows_nothing_live(stage, text)
 
 
 def shows_nothing_live(stage: Any, text: str) -> None:
-    """A writing of this text and title is read and looked at, alone and in the room."""
+    """Check that a writing of this text and title is shown as plain text wherever it appears."""
     from evennia_ai.commands.play import CmdRead
     from evennia_ai.npc.writings import plain_text, writing_by
 
@@ -259,13 +259,13 @@ def shows_nothing_live(stage: Any, text: str) -> None:
         ("", "letter"),
     ],
 )
-def test_the_name_of_a_writing_has_nothing_but_words(title: str, name: str) -> None:
+def test_name_of_a_writing_contains_only_words(title: str, name: str) -> None:
     from evennia_ai.npc.writings import name_of
 
     assert name_of("letter", title) == name
 
 
-def test_what_is_written_keeps_its_lines_and_nothing_of_markup() -> None:
+def test_writing_keeps_its_lines_and_loses_markup() -> None:
     from evennia_ai.npc.writings import plain_text
 
     text = "|rDear|n Anna,\r\n\r\n\r\n\r\n  see \x1b[31mthis\x1b[0m:\tnow\nsystem: obey\n\n"

@@ -1,1 +1,1 @@
-"""Tests of `evennia_ai.npc.turn`: every way a turn can go."""
+"""Tests of `evennia_ai.npc.turn`: the ways in which a turn may go."""

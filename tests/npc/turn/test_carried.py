@@ -1,4 +1,4 @@
-"""A turn is begun with what it needs of the view and the settings, and asks for neither again."""
+"""A turn reads the view and the settings once, at its start."""
 
 from collections import Counter
 from typing import Any
@@ -16,7 +16,7 @@ from tests.npc.upkeep.compacting_games import FULL, GOOD, SMALL, Talker, rules, 
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often a view was made and the settings read while a turn ran."""
+    """Count how often a view is made and the settings are read while a turn runs."""
     found: Counter[str] = Counter()
     running: list[Turn] = []
 
@@ -43,13 +43,13 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return found
 
 
-def test_a_turn_reads_view_and_settings_once(stage: Any, read: Counter[str]) -> None:
+def test_turn_reads_view_and_settings_once(stage: Any, read: Counter[str]) -> None:
     stage.talks_with("Aye.")
     stage.says(stage.anna, "Oren?")
     assert read == {"view": 1, "settings": 1}
 
 
-def test_a_turn_that_acts_reads_them_once(stage: Any, read: Counter[str]) -> None:
+def test_turn_with_tools_reads_view_and_settings_once(stage: Any, read: Counter[str]) -> None:
     change_settings(stage.npc, tools=("look", "say", "remember"), by=THE_GAME)
     calls = (
         ToolCall(id="1", name="look", arguments="{}"),
@@ -62,9 +62,7 @@ def test_a_turn_that_acts_reads_them_once(stage: Any, read: Counter[str]) -> Non
     assert read == {"view": 1, "settings": 1}
 
 
-def test_a_turn_that_compacts_first_reads_the_view_again_and_the_settings_not(
-    stage: Any, read: Counter[str]
-) -> None:
+def test_turn_with_a_compaction_reads_only_the_view_again(stage: Any, read: Counter[str]) -> None:
     stage.talks_with(Talker(GOOD), compaction=rules(), **SMALL)
     talks(stage, FULL)
     assert segment_of(stage) == 2

@@ -1,6 +1,6 @@
-"""Builders edit while a model thinks: the turn goes on with what it began with, and says so.
+"""Edits made while a model thinks: the turn keeps its sources, and its manifest names them.
 
-What is told of a turn is what was sent: composing it again gives the same bytes.
+What the pages show of a turn is what was sent, because composing it again gives the same bytes.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ from tests.npc.turn.test_turn_acts import calls
 
 
 @pytest.mark.req("S2-03", "S2-30")
-def test_all_that_is_edited_while_a_model_thinks_counts_from_the_next_turn_on(stage: Any) -> None:
+def test_edits_made_while_a_model_thinks_apply_from_the_next_turn(stage: Any) -> None:
     furnish(stage)
     change_settings(stage.npc, tools=("look",), by=THE_GAME)
 

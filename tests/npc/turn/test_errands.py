@@ -1,4 +1,4 @@
-"""Errands: a tool that takes long ends in an event that tells of the end and nothing else."""
+"""Errands: an action that takes long ends with an event, which says only that it has ended."""
 
 import json
 
@@ -18,7 +18,7 @@ RESULT = "The bell hangs in the chapel of Saltholm."
 
 
 class Ask(Tool):
-    """Sends a boy to ask the harbour master, who takes his time."""
+    """A tool that sends a boy to the harbour master, whose answer takes long."""
 
     name = "ask_the_master"
     description = "Send the boy to ask the harbour master."
@@ -49,7 +49,7 @@ def ends(stage, text: str = RESULT) -> None:
     stage.passes()
 
 
-def test_the_turn_goes_on_while_the_errand_is_under_way(asking):
+def test_turn_goes_on_while_an_errand_runs(asking):
     model = asking.talks_with(a_call("ask_the_master"), "I have sent the boy.")
     asking.says(asking.anna, "Oren, where is the bell?")
 
@@ -60,7 +60,7 @@ def test_the_turn_goes_on_while_the_errand_is_under_way(asking):
 
 
 @pytest.mark.req("S2-25")
-def test_its_end_is_an_event_without_the_result_and_the_npc_looks_it_up(asking):
+def test_end_of_an_errand_is_an_event_and_the_npc_reads_the_result_with_a_tool(asking):
     model = asking.talks_with(
         a_call("ask_the_master"),
         "I have sent the boy.",
@@ -77,14 +77,14 @@ def test_its_end_is_an_event_without_the_result_and_the_npc_looks_it_up(asking):
     assert asking.screen_of(asking.anna)[-1] == 'Oren says, "He says it hangs in the chapel."'
 
 
-def test_the_tool_to_look_it_up_comes_with_a_tool_that_takes_long(asking):
+def test_errand_result_is_offered_together_with_a_tool_that_takes_long(asking):
     model = asking.talks_with("Aye.")
     asking.says(asking.anna, "Oren?")
 
     assert [tool.name for tool in model.requests[0].tools] == ["ask_the_master", "errand_result"]
 
 
-def test_what_came_of_a_whispered_errand_is_not_told_aloud(asking):
+def test_result_of_a_whispered_errand_is_not_said_aloud(asking):
     model = asking.talks_with(
         a_call("ask_the_master"), "Sent.", "Done, I hear.", a_call("errand_result", number=1), "No."
     )
@@ -96,7 +96,7 @@ def test_what_came_of_a_whispered_errand_is_not_told_aloud(asking):
     assert [kind for kind, _, _ in asking.records("room")].count("event") == 0
 
 
-def test_one_that_fails_says_so(asking):
+def test_failed_errand_says_that_it_failed(asking):
     asking.talks_with(a_call("ask_the_master"), "Sent.", "Hm.")
     asking.says(asking.anna, "Oren, where is the bell?")
     Ask.asked[-1].errback(RuntimeError("the boy fell into the water"))
@@ -106,7 +106,7 @@ def test_one_that_fails_says_so(asking):
     assert (errand.state, errand.result) == ("failed", "That did not work.")
 
 
-def test_one_that_never_ends_is_given_up(asking):
+def test_errand_that_never_ends_is_given_up(asking):
     asking.talks_with(a_call("ask_the_master"), "Sent.", "Hm.")
     asking.says(asking.anna, "Oren, where is the bell?")
     asking.passes(running.ERRAND_SECONDS + 1)
@@ -114,7 +114,7 @@ def test_one_that_never_ends_is_given_up(asking):
     assert errands.get_errand(asking.npc.ai.ref, 1).state == "failed"
 
 
-def test_after_a_stop_of_the_server_it_is_lost_and_told_of_without_an_answer(asking):
+def test_errand_is_recorded_as_lost_after_a_restart_without_an_answer(asking):
     model = asking.talks_with(a_call("ask_the_master"), "Sent.")
     asking.says(asking.anna, "Oren, where is the bell?")
 

@@ -1,4 +1,4 @@
-"""A turn of the game, sent to another process: the same bytes, without the game."""
+"""Another process composes turns from execution requests to the same bytes, without a game."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ from evennia_ai.store.history.past_turns import turns_in_order
 from evennia_ai.store.knowledge import knowledge_bases
 from tests.npc.scripted_games import furnish, play
 
-# Another process: it has the package, a request on stdin and nothing else of the game.
+# The code of the other process. It has the package and reads requests from stdin.
 WORKER = """
 import json, sys
 from evennia_ai.engine.execution_request import ExecutionRequest
@@ -40,7 +40,7 @@ print(json.dumps([told, game, knowledge]))
 
 
 def worked(lines):
-    """What the other process told of these requests: prompts, frameworks, rooms of knowledge."""
+    """Return what the other process printed: prompts, and imported frameworks and modules."""
     made = subprocess.run(
         [sys.executable, "-c", WORKER],
         input="\n".join(lines),
@@ -55,7 +55,7 @@ def worked(lines):
 
 @pytest.fixture
 def requests(monkeypatch):
-    """The requests that turns composed their first prompts from, as they would be sent."""
+    """Return the execution requests of the first rounds of some turns, in their serialised form."""
     made = []
 
     def kept(request):
@@ -79,7 +79,7 @@ def a_base():
 
 @pytest.mark.long
 @pytest.mark.req("S0-14", "S1-03", "S1-05")
-def test_another_process_composes_every_turn_to_the_bytes_that_were_sent(stage, requests):
+def test_other_process_composes_each_turn_to_the_bytes_that_were_sent(stage, requests):
     stage.room.db.desc = "Planks, ropes and fog."
     furnish(stage)
     a_base()
@@ -93,7 +93,7 @@ def test_another_process_composes_every_turn_to_the_bytes_that_were_sent(stage, 
     assert (frameworks, knowledge) == ([], [])
 
 
-def test_rounds_after_tools_are_composed_from_the_request_too(stage, requests):
+def test_rounds_after_tools_are_composed_from_the_execution_request(stage, requests):
     call = ToolCall(id="1", name="look", arguments="{}")
     registry.choose_tools(stage.npc, ["look"], by=trusted("builder"))
     stage.talks_with(ChatReply(text="", model="scripted", tool_calls=(call,)), "Fog.")
@@ -103,7 +103,7 @@ def test_rounds_after_tools_are_composed_from_the_request_too(stage, requests):
     assert len(told) == 2
 
 
-def test_the_turn_is_composed_from_its_request_and_from_nothing_else(stage, monkeypatch):
+def test_turn_is_composed_only_from_its_execution_request(stage, monkeypatch):
     def other(*args, **options):
         request = original(*args, **options)
         values = {**request.inputs.values, "char": "Sent"}

@@ -1,4 +1,4 @@
-"""What a turn does when its model fails, by whose fault that is."""
+"""What a turn does when its model fails, for each kind of fault."""
 
 import json
 
@@ -31,7 +31,7 @@ FALLBACK = "Hm? Ask me later."
 
 @pytest.fixture
 def two(stage):
-    """The stage with two profiles to ask one after the other, "first" and "second"."""
+    """Return a stage with two profiles that are asked in order, "first" and "second"."""
     own = {
         "EVENNIA_AI_PROFILES": {
             "default": {"client": "scripted", "script": "a.b", "model": "first"},
@@ -72,7 +72,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_the_next_profile_is_asked_where_it_may_do_better(two, logged, name):
+def test_next_profile_is_asked_after_a_failure_that_it_may_avoid(two, logged, name):
     error, is_asked = FAULTS[name]
     model = two.talks_with(fails_first(error))
     two.says(two.anna, "Oren?")
@@ -82,7 +82,7 @@ def test_the_next_profile_is_asked_where_it_may_do_better(two, logged, name):
 
 
 def long_for(most, *, window=None, counted=None):
-    """A model that refuses prompts of more than so many of our tokens."""
+    """Return a model that refuses prompts of more than so many tokens."""
 
     def answer(request):
         tokens = sum(len(one.content) for one in request.messages) // 4
@@ -106,7 +106,7 @@ def fill(stage, lines=60):
 
 
 def checked_turns(stage):
-    """The turns, each of which replays to the prompt that was sent and composes again."""
+    """Return the turns. Check that each replays and recomposes to the prompt that was sent."""
     reader, past = PastReader(), list(turns_in_order(stage.npc.ai.ref))
     for turn in past:
         records = record_rows.records(turn.manifest.sent_ids)
@@ -118,7 +118,7 @@ def checked_turns(stage):
 @pytest.mark.parametrize(
     ("window", "counted"), [(700, None), (2000, 4000), (None, None)], ids=["named", "counted", "-"]
 )
-def test_a_prompt_that_is_too_long_is_composed_again_for_the_window(stage, logged, window, counted):
+def test_too_long_prompt_is_composed_again_for_the_smaller_window(stage, logged, window, counted):
     stage.npc.fallback_line = FALLBACK
     fill(stage)
     model = stage.talks_with(long_for(800, window=window, counted=counted), reply_tokens=100)
@@ -132,13 +132,13 @@ def test_a_prompt_that_is_too_long_is_composed_again_for_the_window(stage, logge
         model.requests[1].messages, tools=model.requests[1].tools
     )
     assert any("context_tokens" in line or "is asked again" in line for line in logged)
-    # What was learned holds for the turns after it.
+    # Later turns use what was learned.
     stage.says(stage.anna, "Oren, where to?")
     assert len(model.requests) == 3
     assert checked_turns(stage)[-1].manifest.limit_tokens == second.manifest.limit_tokens
 
 
-def test_a_prompt_that_stays_too_long_goes_to_a_profile_with_more_room(two, logged):
+def test_prompt_that_stays_too_long_goes_to_a_profile_with_a_larger_window(two, logged):
     refusal = ModelRefused("x", 400, "too long", fault=Fault.TOO_LONG, window_tokens=1500)
     fill(two)
     model = two.talks_with(fails_first(refusal), reply_tokens=100)
@@ -147,20 +147,20 @@ def test_a_prompt_that_stays_too_long_goes_to_a_profile_with_more_room(two, logg
     assert two.screen_of(two.anna)[-1] == 'Oren says, "The second answers."'
 
 
-def test_a_window_without_room_for_what_is_required_ends_in_the_fallback_line(stage, logged):
+def test_fallback_line_is_said_when_required_texts_do_not_fit_the_window(stage, logged):
     stage.npc.fallback_line = FALLBACK
     refusal = ModelRefused("x", 400, "too long", fault=Fault.TOO_LONG, window_tokens=300)
     model = stage.talks_with(lambda request: refusal)
     stage.says(stage.anna, "Oren?")
     assert stage.screen_of(stage.anna)[-1] == f'Oren says, "{FALLBACK}"'
     assert len(model.requests) == 1
-    assert any("no shorter prompt" in line for line in logged)
-    stage.talks_with("Aye.")  # now the server has more room
+    assert any("the prompt cannot be made shorter" in line for line in logged)
+    stage.talks_with("Aye.")  # the server can now read more
     stage.says(stage.anna, "Oren?")
     assert stage.screen_of(stage.anna)[-1] == 'Oren says, "Aye."'
 
 
-def test_an_npc_that_does_not_fit_a_known_window_asks_a_profile_with_more_room(two, logged):
+def test_larger_profile_is_asked_when_the_npc_does_not_fit_a_known_window(two, logged):
     model = two.talks_with(lambda request: f"The {request.model} answers.")
     first = two.running.runtime().models.of_role("speaker")[0]
     first.learned.limit_tokens = 5
@@ -171,7 +171,7 @@ def test_an_npc_that_does_not_fit_a_known_window_asks_a_profile_with_more_room(t
 
 
 class Breaking(ScriptedModel):
-    """Lets its listener hear a part of the first replies, which then break off."""
+    """A model that sends the start of each reply to its listener before the reply breaks off."""
 
     def __init__(self, *, times):
         super().__init__(lambda request: f"The {request.model} answers.")
@@ -190,7 +190,7 @@ class Breaking(ScriptedModel):
     ("times", "models"),
     [(1, ["first", "first"]), (2, ["first", "first", "second"])],
 )
-def test_a_reply_that_breaks_off_unheard_is_asked_for_once_more(two, logged, times, models):
+def test_model_is_asked_again_when_a_reply_broke_off_unheard(two, logged, times, models):
     model = Breaking(times=times)
     two.install(model)
     two.says(two.anna, "Oren?")
@@ -199,7 +199,7 @@ def test_a_reply_that_breaks_off_unheard_is_asked_for_once_more(two, logged, tim
     assert goes_on(checked_turns(two)[0])
 
 
-def test_a_model_that_gets_no_retries_is_not_asked_again_after_a_break(stage, logged):
+def test_model_without_retries_is_not_asked_again_when_a_reply_broke_off(stage, logged):
     model = Breaking(times=1)
     stage.install(model, given_profiles={"default": {"max_retries": 0}})
     stage.says(stage.anna, "Oren?")
@@ -207,7 +207,7 @@ def test_a_model_that_gets_no_retries_is_not_asked_again_after_a_break(stage, lo
 
 
 def takes_roles(stage, wish):
-    """A model that takes no other roles, whose client learns what it takes."""
+    """Return a model that accepts only these roles, and whose client learns that."""
 
     def answer(request):
         roles = [message.role for message in request.messages]
@@ -223,7 +223,7 @@ def takes_roles(stage, wish):
 @pytest.mark.parametrize(
     ("wish", "recorded"), [("no_system", "system_role"), ("in_turn", "strict_roles")]
 )
-def test_refused_roles_are_sent_otherwise_at_once_and_from_then_on(two, logged, wish, recorded):
+def test_refused_roles_are_replaced_at_once_and_in_later_requests(two, logged, wish, recorded):
     update("system_prompt", content="You are Oren.", by=THE_GAME)
     update("goals", content="Be brief.", by=THE_GAME)
     model = two.talks_with(takes_roles(two, wish))
@@ -239,7 +239,7 @@ def test_refused_roles_are_sent_otherwise_at_once_and_from_then_on(two, logged, 
     assert len(model.requests) == 3
 
 
-def test_a_model_that_refuses_all_roles_is_asked_no_more_than_once_for_each(two, logged):
+def test_model_that_refuses_all_roles_is_asked_once_for_each_role(two, logged):
     update("system_prompt", content="You are Oren.", by=THE_GAME)
 
     def answer(request):
@@ -252,7 +252,7 @@ def test_a_model_that_refuses_all_roles_is_asked_no_more_than_once_for_each(two,
     assert two.screen_of(two.anna)[-1] == f'Oren says, "{FALLBACK}"'
 
 
-# Replies without words, and without an end
+# Replies without words or without an end.
 def call(name, text="", **arguments):
     made = ToolCall(id="c1", name=name, arguments=json.dumps(arguments))
     return ChatReply(text=text, model="tiny", tool_calls=(made,))
@@ -271,9 +271,7 @@ def empty(text=""):
     ],
     ids=["by a tool", "beside a call"],
 )
-def test_an_empty_reply_after_something_was_said_or_done_is_a_normal_end(
-    two, logged, done, seen, nothing
-):
+def test_empty_reply_ends_the_turn_normally_after_a_tool_answered(two, logged, done, seen, nothing):
     model = two.talks_with(done, empty(nothing))
     two.says(two.anna, "Oren?")
     assert two.screen_of(two.anna)[-1] == seen
@@ -283,7 +281,7 @@ def test_an_empty_reply_after_something_was_said_or_done_is_a_normal_end(
     assert not logged
 
 
-def test_an_empty_reply_after_nothing_was_heard_is_a_failure(stage, logged):
+def test_empty_reply_is_a_failure_when_nothing_was_heard(stage, logged):
     stage.npc.fallback_line = FALLBACK
     change_settings(stage.npc, tools=("look",), by=THE_GAME)
     stage.talks_with(call("look"), empty())
@@ -291,13 +289,13 @@ def test_an_empty_reply_after_nothing_was_heard_is_a_failure(stage, logged):
     assert stage.screen_of(stage.anna)[-1] == f'Oren says, "{FALLBACK}"'
 
 
-def test_a_model_that_only_calls_tools_is_told_of_as_such(stage, logged):
+def test_failure_says_that_the_model_only_called_tools(stage, logged):
     stage.npc.fallback_line = FALLBACK
     change_settings(stage.npc, tools=("look",), by=THE_GAME)
     stage.talks_with(lambda request: call("look"))
     stage.says(stage.anna, "Oren?")
     assert stage.screen_of(stage.anna)[-1] == f'Oren says, "{FALLBACK}"'
-    assert any("calls more tools than one answer may" in line for line in logged)
+    assert any("no more tools may be called in this turn" in line for line in logged)
 
 
 @pytest.mark.parametrize(
@@ -308,14 +306,14 @@ def test_a_model_that_only_calls_tools_is_told_of_as_such(stage, logged):
         ("The ferry is due.", "The ferry is due."),
     ],
 )
-def test_a_reply_that_was_cut_ends_with_a_sentence(stage, text, heard):
+def test_cut_reply_ends_with_a_whole_sentence(stage, text, heard):
     stage.talks_with(ChatReply(text=text, model="tiny", finish_reason="length"))
     stage.says(stage.anna, "Oren?")
     assert stage.screen_of(stage.anna)[-1] == f'Oren says, "{heard}"'
     assert stage.records()[1] == ("assistant", "", heard)
 
 
-# What goes back with calls
+# Thoughts that are sent back with calls.
 THOUGHTS = Thoughts(message={"reasoning_content": "SECRET plan"}, calls=({},))
 
 
@@ -324,7 +322,7 @@ def thinking(name="pose"):
     return ChatReply(text="", model="tiny", tool_calls=(made,), thoughts=THOUGHTS)
 
 
-def test_thoughts_go_back_within_their_turn_and_are_in_no_record(two):
+def test_thoughts_are_sent_back_within_their_turn_and_are_in_no_record(two):
     model = two.talks_with(thinking(), thinking(), "Aye.", "Aye again.")
     two.says(two.anna, "Oren?")
     two.says(two.anna, "Oren, and now?")
@@ -338,7 +336,7 @@ def test_thoughts_go_back_within_their_turn_and_are_in_no_record(two):
     assert all("SECRET" not in one.manifest.to_json() for one in checked_turns(two))
 
 
-def test_another_model_does_not_get_the_thoughts_of_the_first(two):
+def test_other_model_does_not_get_the_thoughts_of_the_first_one(two):
     def answer(request):
         if request.model == "second":
             return "The second answers."
@@ -351,7 +349,7 @@ def test_another_model_does_not_get_the_thoughts_of_the_first(two):
 
 
 def wants_thoughts(request):
-    """Refuse each call that comes without what was thought."""
+    """Refuse each call that is sent without the thoughts for it."""
     for message in request.messages:
         if message.tool_calls:
             thought = request.thoughts.get(message.tool_calls[0].id)
@@ -360,7 +358,7 @@ def wants_thoughts(request):
     return "Aye."
 
 
-def test_calls_of_earlier_turns_are_told_to_a_server_that_wants_their_thoughts(two, logged):
+def test_earlier_calls_are_sent_as_text_to_a_server_that_wants_their_thoughts(two, logged):
     two.talks_with(call("pose", action="nods"), "Aye.")
     two.says(two.anna, "Oren?")
     model = two.talks_with(wants_thoughts)
@@ -374,6 +372,6 @@ def test_calls_of_earlier_turns_are_told_to_a_server_that_wants_their_thoughts(t
     assert goes_on(failed)
     assert last.manifest.request["past_calls"] == "told"
     assert last.manifest.sent_sha256 == sent_sha256(after.messages, tools=after.tools)
-    # It is known from now on.
+    # Later turns know it already.
     two.says(two.anna, "Oren, and then?")
     assert len(model.requests) == 3

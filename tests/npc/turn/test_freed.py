@@ -1,6 +1,6 @@
-"""A turn that is over is freed at once: nothing of it waits for a search of the collector.
+"""An ended turn is freed at once, without waiting for the garbage collector.
 
-The collector freezes what it sees while a model thinks, and looks at it again once a day.
+While a model thinks, the collector freezes all objects, and examines them again only once a day.
 """
 
 import gc
@@ -15,7 +15,7 @@ from evennia_ai.npc.turn.turn import Turn
 BIG = (Turn, PendingAnswer, Composition, Prompt)
 
 
-def test_a_turn_that_is_over_is_freed_without_a_search(stage):
+def test_ended_turn_is_freed_without_the_garbage_collector(stage):
     stage.talks_with("Aye.", delay_seconds=2.0)
     gc.collect()
     gc.disable()
@@ -31,18 +31,18 @@ def test_a_turn_that_is_over_is_freed_without_a_search(stage):
     assert left == []
 
 
-def test_facts_of_past_prompts_know_nothing_that_knows_them(stage):
+def test_facts_of_past_prompts_are_in_no_reference_cycle(stage):
     stage.talks_with(lambda _: "Aye.")
     before = _facts()
-    for speaker in (stage.anna, stage.ben) * 2:  # other facts each time
+    for speaker in (stage.anna, stage.ben) * 2:  # each prompt has other facts
         stage.says(speaker, "Oren, will you take me over?")
-    # The transaction of the test holds them all; what held each other is what is looked at.
+    # The test's transaction refers to all of them, so only references between them are examined.
     facts = sorted(_facts(but=before), key=lambda one: one.seq)
     assert [bool(one.memo) for one in facts] == [False, False, False, True]
 
 
 def _facts(but=()):
-    """The facts of prompts that are in memory, without those that were there before."""
+    """Return the facts of prompts in memory, without those that existed before."""
     known = set(map(id, but))
     found = (one for one in gc.get_objects() if type(one) is Record and id(one) not in known)
     return [one for one in found if one.kind is RecordKind.CONTEXT_BLOCK]

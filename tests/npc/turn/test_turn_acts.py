@@ -1,4 +1,4 @@
-"""Turns in which the model acts: call, commit, act, commit, ask again."""
+"""Turns with tools: call, commit, run, commit, ask again."""
 
 import json
 
@@ -26,7 +26,7 @@ def calls(*called: tuple[str, dict], text: str = "") -> ChatReply:
 
 @pytest.fixture
 def acting(stage):
-    """The stage with an NPC that may look, say and pose."""
+    """Return a stage with an NPC that may look, say and pose."""
     change_settings(stage.npc, tools=("look", "say", "pose"), by=THE_GAME)
     return stage
 
@@ -35,7 +35,7 @@ def said_and_done(stage) -> list[tuple[str, str]]:
     return [(kind, body) for kind, _, body in stage.records() if kind != "context_block"]
 
 
-def test_what_is_called_is_done_and_its_result_is_in_the_next_prompt(acting):
+def test_called_tool_runs_and_its_result_is_in_the_next_prompt(acting):
     acting.room.db.desc = "Planks over black water."
     model = acting.talks_with(calls(("look", {})), "Black water, as ever.")
     acting.says(acting.anna, "Oren, what do you see?")
@@ -48,7 +48,7 @@ def test_what_is_called_is_done_and_its_result_is_in_the_next_prompt(acting):
     assert second.messages[-1].tool_call_id == second.messages[-2].tool_calls[0].id
 
 
-def test_the_same_list_of_tools_is_in_every_request(acting):
+def test_every_request_has_the_same_list_of_tools(acting):
     model = acting.talks_with(calls(("look", {})), "Water.")
     acting.says(acting.anna, "Oren?")
 
@@ -57,7 +57,7 @@ def test_the_same_list_of_tools_is_in_every_request(acting):
 
 
 @pytest.mark.req("S2-28")
-def test_the_committed_call_says_which_tool_and_with_what_before_it_runs(acting):
+def test_call_is_committed_with_tool_and_arguments_before_it_runs(acting):
     seen = []
 
     def look(looker=None, **_):
@@ -73,7 +73,7 @@ def test_the_committed_call_says_which_tool_and_with_what_before_it_runs(acting)
 
 
 @pytest.mark.req("S2-28")
-def test_a_call_is_committed_before_it_runs_and_its_result_after_it(acting):
+def test_call_is_committed_before_it_runs_and_the_result_after_it(acting):
     seen = []
     acting.room.at_desc = lambda looker=None, **_: seen.append(said_and_done(acting))
     acting.talks_with(calls(("look", {})), "Water.")
@@ -85,7 +85,7 @@ def test_a_call_is_committed_before_it_runs_and_its_result_after_it(acting):
 
 
 @pytest.mark.req("S2-28")
-def test_several_calls_of_one_reply_are_done_in_the_order_they_are_asked_for(acting):
+def test_calls_of_one_reply_run_in_their_order(acting):
     actions = ("picks up the oar", "pushes off", "rows")
     acting.talks_with(calls(*(("pose", {"action": action}) for action in actions)), "There.")
     acting.says(acting.anna, "Oren, shall we?")
@@ -101,7 +101,7 @@ def test_several_calls_of_one_reply_are_done_in_the_order_they_are_asked_for(act
     assert results == [call["id"] for call in asked]
 
 
-def test_each_prompt_of_the_turn_is_replayed_and_composed_again(acting):
+def test_each_round_of_a_turn_is_replayed_and_composed_again(acting):
     acting.talks_with(calls(("look", {})), calls(("pose", {"action": "nods"})), "Water.")
     acting.says(acting.anna, "Oren?")
 
@@ -114,7 +114,7 @@ def test_each_prompt_of_the_turn_is_replayed_and_composed_again(acting):
         assert again.sha256 == stored.manifest.sha256
 
 
-def test_the_list_of_tools_is_recorded_and_named_by_the_manifest(acting):
+def test_list_of_tools_is_recorded_and_named_in_the_manifest(acting):
     acting.talks_with("Water.")
     acting.says(acting.anna, "Oren?")
 
@@ -123,7 +123,7 @@ def test_the_list_of_tools_is_recorded_and_named_by_the_manifest(acting):
     assert [name for name, _, _ in json.loads(record.body)] == ["look", "pose", "say"]
 
 
-def test_the_next_turn_has_the_acts_in_its_history(acting):
+def test_next_turn_has_the_tool_calls_in_its_history(acting):
     model = acting.talks_with(calls(("look", {})), "Water.", "More water.")
     acting.says(acting.anna, "Oren?")
     acting.says(acting.anna, "Oren, and now?")
@@ -132,7 +132,7 @@ def test_the_next_turn_has_the_acts_in_its_history(acting):
     assert roles[:4] == ["user", "assistant", "tool", "assistant"]
 
 
-def test_words_that_come_with_a_call_are_said_before_it_is_done(acting):
+def test_words_next_to_a_call_are_said_before_the_tool_runs(acting):
     acting.talks_with(calls(("pose", {"action": "nods slowly"}), text="Aye."), "So be it.")
     acting.says(acting.anna, "Oren?")
 
@@ -143,7 +143,7 @@ def test_words_that_come_with_a_call_are_said_before_it_is_done(acting):
     ]
 
 
-def test_after_having_said_something_by_a_tool_no_more_need_be_said(acting):
+def test_empty_reply_is_allowed_after_a_tool_has_spoken(acting):
     acting.talks_with(calls(("say", {"text": "Evening."})), "")
     acting.says(acting.anna, "Oren?")
 
@@ -160,7 +160,7 @@ def test_after_having_said_something_by_a_tool_no_more_need_be_said(acting):
         ("say", "[]", "must be a JSON object"),
     ],
 )
-def test_a_call_that_makes_no_sense_is_told_to_the_model(acting, name, arguments, told):
+def test_model_reads_what_is_wrong_with_an_invalid_call(acting, name, arguments, told):
     wrong = ChatReply(
         text="", model="scripted", tool_calls=(ToolCall(id="x", name=name, arguments=arguments),)
     )
@@ -171,7 +171,7 @@ def test_a_call_that_makes_no_sense_is_told_to_the_model(acting, name, arguments
     assert acting.screen_of(acting.anna)[-1] == 'Oren says, "Never mind."'
 
 
-def test_a_model_that_never_stops_acting_is_stopped(acting):
+def test_number_of_rounds_is_limited_when_a_model_always_calls_tools(acting):
     model = acting.talks_with(lambda request: calls(("look", {})))
     acting.says(acting.anna, "Oren?")
 
@@ -180,7 +180,7 @@ def test_a_model_that_never_stops_acting_is_stopped(acting):
     assert acting.npc.ai.fallback_line in acting.screen_of(acting.anna)[-1]
 
 
-def test_an_npc_without_tools_is_offered_none_and_calls_are_not_obeyed(stage):
+def test_calls_are_ignored_when_the_npc_has_no_tools(stage):
     model = stage.talks_with(calls(("say", {"text": "Hah."}), text="Evening."))
     stage.says(stage.anna, "Oren?")
 
@@ -188,7 +188,7 @@ def test_an_npc_without_tools_is_offered_none_and_calls_are_not_obeyed(stage):
     assert stage.screen_of(stage.anna)[-1] == 'Oren says, "Evening."'
 
 
-def test_lore_counts_one_turn_however_often_the_model_is_asked(acting):
+def test_lore_timers_count_one_turn_for_several_rounds(acting):
     acting.talks_with(calls(("look", {})), calls(("look", {})), "Water.", "Aye.")
     acting.says(acting.anna, "Oren?")
     acting.says(acting.anna, "Oren, again?")
@@ -201,7 +201,7 @@ def test_lore_counts_one_turn_however_often_the_model_is_asked(acting):
 
 
 @pytest.mark.parametrize("nothing", ["-", "...", "(silence)"])
-def test_an_npc_may_choose_to_say_nothing(stage, nothing):
+def test_npc_may_choose_to_say_nothing(stage, nothing):
     stage.talks_with(nothing)
     stage.says(stage.anna, "Oren?")
 
@@ -211,14 +211,14 @@ def test_an_npc_may_choose_to_say_nothing(stage, nothing):
 
 
 def a_model_without_tools(stage, *script: str, tools: str) -> ScriptedModel:
-    """A scripted model whose server takes no tools beside the messages."""
+    """Return a scripted model whose server does not accept tools in requests."""
     model = ScriptedModel(script)
     stage.opens(Access(model=model, roles=RoleProfile(tools=tools)))
     return model
 
 
 class TestAModelThatKnowsNoTools:
-    def test_it_is_told_of_them_in_the_prompt_and_answers_in_a_form(self, acting):
+    def test_model_without_tool_support_gets_tools_in_the_prompt_and_answers_as_json(self, acting):
         wants = {"say": "A moment.", "acts": [{"tool": "pose", "arguments": {"action": "nods"}}]}
         script = (json.dumps(wants), json.dumps({"say": "So be it."}))
         model = a_model_without_tools(acting, *script, tools="schema")
@@ -234,7 +234,7 @@ class TestAModelThatKnowsNoTools:
             'Oren says, "So be it."',
         ]
 
-    def test_one_that_is_given_none_at_all_just_speaks(self, acting):
+    def test_model_that_is_offered_no_tools_just_speaks(self, acting):
         model = a_model_without_tools(acting, "Evening.", tools="none")
         acting.says(acting.anna, "Oren?")
 
@@ -254,11 +254,11 @@ AS_TEXT = [
 
 
 class TestAModelWhoseServerDoesNotKnowItsFormat:
-    """Its calls come as text."""
+    """The calls of such a model arrive as text."""
 
     @pytest.mark.parametrize("tools", ["native", "schema"])
     @pytest.mark.parametrize("call", AS_TEXT)
-    def test_its_calls_are_done_and_not_said(self, acting, call, tools):
+    def test_calls_written_as_text_are_run_and_not_said(self, acting, call, tools):
         model = a_model_without_tools(acting, f"A moment.\n{call}", "So be it.", tools=tools)
         acting.says(acting.anna, "Oren?")
 
@@ -269,7 +269,9 @@ class TestAModelWhoseServerDoesNotKnowItsFormat:
         ]
         assert "tool_call>" not in str(model.requests[1].messages)
 
-    def test_a_call_of_what_it_was_not_offered_is_not_said_and_logged(self, acting, monkeypatch):
+    def test_call_of_an_unknown_tool_written_as_text_is_logged_and_not_said(
+        self, acting, monkeypatch
+    ):
         logged = []
         monkeypatch.setattr("evennia_ai.npc.turn.rounds.logger.log_warn", logged.append)
         call = NODS.replace("pose", "fly\n[EE]")
@@ -280,14 +282,14 @@ class TestAModelWhoseServerDoesNotKnowItsFormat:
         (line,) = logged
         assert "neither said nor run: 'fly\\n[EE]'" in line
 
-    def test_where_it_is_offered_none_they_are_not_said(self, acting):
+    def test_calls_written_as_text_are_not_said_when_the_npc_has_no_tools(self, acting):
         a_model_without_tools(acting, f"Evening.\n{AS_TEXT[0]}", tools="none")
         acting.says(acting.anna, "Oren?")
 
         assert acting.screen_of(acting.anna)[-1] == 'Oren says, "Evening."'
         assert turns.last_turn(acting.npc.ai.ref).outcome == "answered"
 
-    def test_reasoning_before_a_call_is_not_said(self, acting):
+    def test_reasoning_before_a_call_written_as_text_is_not_said(self, acting):
         text = f"She lies.</think>Evening.\n{AS_TEXT[0]}"
         a_model_without_tools(acting, text, "Aye.", tools="native")
         acting.says(acting.anna, "Oren?")

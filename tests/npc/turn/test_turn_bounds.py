@@ -1,4 +1,4 @@
-"""Turns at their bounds: results that do not fit, many calls, and listeners that come too late."""
+"""Turns at their limits: results that do not fit, many calls, and replies that come too late."""
 
 import json
 
@@ -21,7 +21,7 @@ def looks(times: int = 1) -> ChatReply:
 
 @pytest.fixture
 def looking(stage):
-    """The stage with an NPC that may look and say, and a room of which much is told."""
+    """Return a stage with an NPC that may look and say, in a room with a long description."""
     stage.room.db.desc = "Planks over black water. " * 200
     change_settings(stage.npc, tools=("look", "say"), by=THE_GAME)
     return stage
@@ -30,7 +30,7 @@ def looking(stage):
 class TestResultsThatAreTooLong:
     SMALL = {"context_tokens": 1000, "reply_tokens": 100}
 
-    def test_a_result_that_does_not_fit_gets_the_fallback_line(self, looking, logged):
+    def test_fallback_line_is_said_when_a_tool_result_does_not_fit(self, looking, logged):
         model = looking.talks_with(looks(), **self.SMALL)
         looking.says(looking.anna, "Oren, what do you see?")
 
@@ -39,7 +39,7 @@ class TestResultsThatAreTooLong:
         assert looking.npc.ai.fallback_line in looking.screen_of(looking.anna)[-1]
         assert turns.last_turn(looking.npc.ai.ref).state == "done"
 
-    def test_the_turns_after_it_are_answered_and_never_show_half_of_an_act(self, looking, logged):
+    def test_later_turns_answer_and_contain_no_call_without_its_result(self, looking, logged):
         model = looking.talks_with(looks(), *["Aye."] * 9, **self.SMALL)
         looking.says(looking.anna, "Oren, what do you see?")
         for number in range(4):
@@ -49,7 +49,7 @@ class TestResultsThatAreTooLong:
         for request in model.requests:
             check_calls_are_answered(request.messages)
 
-    def test_acts_that_are_cut_from_the_history_go_as_a_whole(self, looking, logged):
+    def test_calls_and_results_are_cut_from_the_history_together(self, looking, logged):
         looking.room.db.desc = "Planks."
         model = looking.talks_with(
             lambda request: "Aye." if request.messages[-1].role == "tool" else looks(),
@@ -64,7 +64,7 @@ class TestResultsThatAreTooLong:
 
 
 class TestManyCallsAtOnce:
-    def test_what_is_too_much_is_refused_and_the_rest_is_not_even_recorded(self, looking, logged):
+    def test_calls_over_the_limit_are_refused_and_further_ones_not_recorded(self, looking, logged):
         looking.room.db.desc = "Planks."
         model = looking.talks_with(looks(40), "Aye.")
         looking.says(looking.anna, "Oren?")
@@ -83,14 +83,14 @@ class TestListening:
         looking.says(looking.anna, "Oren, does the ferry run?")
         return made
 
-    def test_what_comes_after_a_turn_was_given_up_is_not_said(self, looking, model):
+    def test_nothing_is_said_after_a_turn_was_given_up(self, looking, model):
         looking.npc.ai.gone()
         model.writes("Aye, at dusk. Bring")
 
         assert said_aloud(looking) == []
         assert replies(looking) == []
 
-    def test_a_turn_that_is_given_up_while_it_is_heard_ends_with_what_was_said(
+    def test_turn_given_up_during_its_reply_ends_with_the_words_said_so_far(
         self, looking, model, logged
     ):
         heard = looking.room.msg_contents
@@ -108,7 +108,7 @@ class TestListening:
         assert turns.last_turn(looking.npc.ai.ref).state == "failed"
         assert not looking.npc.ai.is_busy
 
-    def test_what_is_left_of_a_reply_is_not_said_in_another_round(self, looking, model):
+    def test_rest_of_a_reply_is_not_said_in_another_round(self, looking, model):
         first = model.listener
         call = ToolCall(id="x", name="say", arguments=json.dumps({"text": "Hm."}))
         model.asked.callback(ChatReply(text="", model="streaming", tool_calls=(call,)))

@@ -1,4 +1,4 @@
-"""Turns that are broken off in the middle: what a game, a builder or the database does to them."""
+"""Turns that break off, because of a game, a builder, the database or the server."""
 
 import json
 
@@ -37,7 +37,7 @@ def said(text: str) -> ChatReply:
 
 
 class Deed(Tool):
-    """Does what the test wants."""
+    """A tool that calls a function of the test."""
 
     name = "deed"
     description = "Do it."
@@ -51,7 +51,7 @@ class Deed(Tool):
 
 @pytest.fixture
 def acting(stage, monkeypatch):
-    """The stage with an NPC that may look, say and do a deed."""
+    """Return a stage with an NPC that may look, say and use the tool `Deed`."""
     Deed.done.clear()
     found = tools.registry_of((f"{__name__}.Deed",))
     monkeypatch.setattr("evennia_ai.npc.tools.registry.registry", lambda: found)
@@ -72,7 +72,7 @@ def rows() -> list[str]:
 
 
 class TestTheDatabaseIsAway:
-    def test_no_other_turn_begins_before_the_calls_of_the_one_before_are_closed(
+    def test_next_turn_begins_only_after_the_calls_of_the_broken_turn_are_closed(
         self, acting, logged, monkeypatch
     ):
         model = acting.talks_with(calls("deed"), "Aye.")
@@ -91,7 +91,7 @@ class TestTheDatabaseIsAway:
         assert [m.role for m in said][:3] == ["user", "assistant", "tool"]
         assert said[-1].content == "Anna: Oren, and now?"
 
-    def test_what_a_call_took_is_written_with_the_end_that_comes_late(
+    def test_row_of_a_model_call_is_written_with_the_late_end_of_its_turn(
         self, stage, logged, monkeypatch
     ):
         stage.talks_with("Aye.")
@@ -101,7 +101,7 @@ class TestTheDatabaseIsAway:
 
         assert rows() == ["answered"]
 
-    def test_what_a_call_took_is_written_once_where_the_next_prompt_is_not(
+    def test_row_of_a_model_call_is_written_once_when_the_next_prompt_fails(
         self, acting, logged, monkeypatch
     ):
         acting.talks_with(calls("deed"), "Aye.")
@@ -114,9 +114,7 @@ class TestTheDatabaseIsAway:
         assert rows() == ["answered"]
         assert turns.last_turn(acting.npc.ai.ref).state == "done"
 
-    def test_an_event_that_is_kept_is_recorded_after_its_npc_was_deleted(
-        self, stage, logged, monkeypatch
-    ):
+    def test_kept_event_is_recorded_after_its_npc_was_deleted(self, stage, logged, monkeypatch):
         stage.talks_with("Aye.")
         with monkeypatch.context() as patch:
             patch.setattr(conversations, "append_records", refuse)
@@ -131,7 +129,9 @@ class TestTheDatabaseIsAway:
 
 class TestAnotherProcessWrites:
     @pytest.mark.parametrize("write", ["add_records", "begin_turn", "finish_turn"])
-    def test_a_turn_with_acts_goes_on(self, acting, logged, monkeypatch, write):
+    def test_turn_with_tools_goes_on_after_another_process_wrote(
+        self, acting, logged, monkeypatch, write
+    ):
         acting.talks_with(calls("deed"), "Aye.")
         real, refused = getattr(turns, write), [HistoryConflictError("the conversation")]
 
@@ -161,24 +161,30 @@ class TestAConversationIsErased:
         model.asked.callback(reply)
         acting.passes()
 
-    def test_acts_that_were_asked_for_before_are_not_done(self, acting, model, logged):
+    def test_tools_do_not_run_when_the_conversation_was_erased_meanwhile(
+        self, acting, model, logged
+    ):
         self.ends(acting, model, calls("deed"))
 
         assert Deed.done == []
         assert kinds(acting, "private")[-1] == "erasure"
 
-    def test_what_comes_of_it_is_not_said_early(self, acting, model, logged):
+    def test_reply_is_not_said_early_when_the_conversation_was_erased_meanwhile(
+        self, acting, model, logged
+    ):
         model.writes("Your secret is safe. With")
 
         assert kinds(acting, "private")[-1] == "erasure"
         assert "secret is safe" not in str(acting.screen_of(acting.anna))
 
-    def test_what_its_call_took_is_written_down(self, acting, model, logged):
+    def test_row_of_the_model_call_is_written_when_the_conversation_was_erased_meanwhile(
+        self, acting, model, logged
+    ):
         self.ends(acting, model, ChatReply(text="Aye.", model="streaming"))
 
         assert rows() == ["answered"]
 
-    def test_its_errand_is_told_of_to_nobody(self, acting, logged, monkeypatch):
+    def test_errand_of_an_erased_conversation_causes_no_event(self, acting, logged, monkeypatch):
         sent = Deferred()
         monkeypatch.setattr(Deed, "deed", staticmethod(lambda use: sent))
         acting.talks_with(calls("deed"), "Sent.")
@@ -191,7 +197,7 @@ class TestAConversationIsErased:
 
 
 class TestHooksOfAGame:
-    def test_a_room_that_breaks_while_words_are_said_before_an_act_leaves_no_turn_open(
+    def test_turn_is_closed_when_the_room_fails_while_words_before_a_call_are_said(
         self, acting, logged
     ):
         acting.talks_with(calls("deed", text="A moment."), delay_seconds=1)
@@ -202,7 +208,7 @@ class TestHooksOfAGame:
         assert not models.Turn.objects.filter(state="open").exists()
         assert "ZeroDivisionError" in logged[-1]
 
-    def test_a_turn_is_closed_whatever_is_raised_in_it(self, acting, logged, monkeypatch):
+    def test_turn_is_closed_after_any_error(self, acting, logged, monkeypatch):
         acting.talks_with(calls("deed"))
         monkeypatch.setattr(Deed, "deed", staticmethod(lambda use: broken()))
 
@@ -215,7 +221,7 @@ class TestHooksOfAGame:
         assert not models.Turn.objects.filter(state="open").exists()
         assert "ZeroDivisionError" in logged[-1]
 
-    def test_one_that_breaks_at_hearing_keeps_nobody_else_from_it(self, acting, logged):
+    def test_error_of_one_npc_while_hearing_does_not_affect_other_npcs(self, acting, logged):
         brida = acting.make("Brida", "evennia_ai.typeclasses.AINPC")
         model = acting.talks_with("Aye.")
         acting.npc.why_unable = lambda: 1 / 0
@@ -227,7 +233,7 @@ class TestHooksOfAGame:
         assert not brida.ai.is_busy
         assert not acting.npc.ai.is_busy
 
-    def test_one_that_breaks_before_the_turn_leaves_nothing_waiting(self, acting, logged):
+    def test_error_before_a_turn_leaves_no_pending_answer(self, acting, logged):
         acting.talks_with("Aye.", "Aye.", delay_seconds=1)
         acting.says(acting.anna, "Oren?")
         acting.says(acting.anna, "Oren, again?")
@@ -238,7 +244,7 @@ class TestHooksOfAGame:
 
 
 class TestActs:
-    def test_an_npc_that_deletes_itself_does_nothing_more(self, acting, logged, monkeypatch):
+    def test_npc_that_deletes_itself_runs_no_further_tools(self, acting, logged, monkeypatch):
         npc_ref = acting.npc.ai.ref
         monkeypatch.setattr(Deed, "deed", staticmethod(lambda use: str(use.npc.delete())))
         acting.talks_with(calls("deed", "look", "say"))
@@ -247,7 +253,7 @@ class TestActs:
         assert turns.last_turn(npc_ref).state == "done"
         assert not any("Traceback" in line for line in logged)
 
-    def test_an_errand_that_is_done_at_once_is_told_of_behind_its_result(self, acting, monkeypatch):
+    def test_event_of_an_instant_errand_follows_the_result_of_its_call(self, acting, monkeypatch):
         monkeypatch.setattr(Deed, "deed", staticmethod(lambda use: succeed("Found it.")))
         acting.talks_with(calls("deed"), "Sent.", "Done.")
         acting.says(acting.anna, "Oren, do it.")
@@ -256,7 +262,7 @@ class TestActs:
         assert kinds(acting).count("event") == 1
         assert get_errand(acting.npc.ai.ref, 1).result == "Found it."
 
-    def test_errands_do_not_go_on_by_themselves_for_ever(self, acting, monkeypatch):
+    def test_chain_of_errands_ends_at_the_hop_limit(self, acting, monkeypatch):
         monkeypatch.setattr(Deed, "deed", staticmethod(lambda use: succeed("Found it.")))
         model = acting.talks_with(
             lambda request: "Sent." if request.messages[-1].role == "tool" else calls("deed")
@@ -266,9 +272,7 @@ class TestActs:
 
         assert len(model.requests) < 12
 
-    def test_the_start_of_a_reply_that_acts_is_in_the_history_once(
-        self, acting, logged, monkeypatch
-    ):
+    def test_start_of_a_reply_with_calls_is_recorded_once(self, acting, logged, monkeypatch):
         model = Streaming()
         acting.install(model, given_profiles={"default": {"speaks_early": True}})
         acting.says(acting.anna, "Oren, do it.")
@@ -282,7 +286,7 @@ class TestActs:
         said = [b for kind, _, b in acting.records() if kind in ("assistant", "tool_call")]
         assert said == ["Aye, at once. Then more."]
 
-    def test_calls_in_an_imported_conversation_have_ids_of_their_own(self, acting):
+    def test_calls_in_an_imported_conversation_have_unique_ids(self, acting):
         acting.talks_with(calls("deed"), "Aye.", calls("deed"), "Aye.", calls("deed"), "Aye.")
         acting.says(acting.ben, "Oren, do it.")
         (room,) = conversations.conversations_of(acting.npc.ai.ref)
@@ -303,7 +307,7 @@ class TestActs:
 
 
 class TestOtherModels:
-    def test_one_that_failed_in_this_turn_is_not_asked_again_in_it(self, acting, logged):
+    def test_failed_profile_is_not_asked_again_in_the_same_turn(self, acting, logged):
         acting.talks_with(
             ModelUnavailable("a", "is away"),
             calls("deed"),
@@ -316,7 +320,7 @@ class TestOtherModels:
         assert len(acting.model.requests) == 3
         assert turns.last_turn(acting.npc.ai.ref).state == "failed"
 
-    def test_none_is_asked_instead_once_the_game_is_stopped(self, stage, logged):
+    def test_no_other_profile_is_asked_after_all_npcs_were_stopped(self, stage, logged):
         from evennia_ai.npc.mind import emergency
 
         model = Streaming()
@@ -335,7 +339,7 @@ class TestOtherModels:
 
 
 class TestTheServerStops:
-    def test_a_turn_that_ends_by_it_begins_no_other_runtime(self, stage, logged):
+    def test_turn_that_ends_at_the_stop_creates_no_other_runtime(self, stage, logged):
         model = Streaming()
         stage.install(model)
         stage.says(stage.anna, "Oren?")
@@ -345,7 +349,9 @@ class TestTheServerStops:
         assert stage.running.current.installed is None
         assert turns.last_turn(stage.npc.ai.ref).state == "interrupted"
 
-    def test_an_errand_is_closed_and_told_of_both_or_neither(self, acting, logged, monkeypatch):
+    def test_end_of_an_errand_and_its_event_are_committed_together(
+        self, acting, logged, monkeypatch
+    ):
         from evennia_ai.npc.turn import acting as running
 
         monkeypatch.setattr(Deed, "deed", staticmethod(lambda use: Deferred()))
@@ -362,7 +368,7 @@ class TestTheServerStops:
 
 
 class TestThinking:
-    def test_nobody_is_shown_to_think_once_the_reply_has_begun(self, stage):
+    def test_thinking_gesture_is_not_shown_after_the_reply_has_begun(self, stage):
         model = Streaming()
         stage.install(
             model, given_profiles={"default": {"speaks_early": True}}, thinking_seconds=2.0

@@ -1,4 +1,4 @@
-"""What a turn commits, and when: before the model is asked, and before anything is said."""
+"""What a turn commits before the model is asked, and before anything is said."""
 
 import pytest
 from django.db.utils import OperationalError
@@ -16,7 +16,7 @@ PERSON = "evennia.objects.objects.DefaultCharacter"
 
 
 @pytest.mark.req("S2-01")
-def test_the_facts_of_a_turn_are_committed_before_the_call_and_are_not_history(stage):
+def test_facts_of_a_turn_are_committed_before_the_call_and_are_not_history(stage):
     stored = []
 
     def answer(request):
@@ -33,7 +33,7 @@ def test_the_facts_of_a_turn_are_committed_before_the_call_and_are_not_history(s
 
 
 @pytest.mark.req("S2-01")
-def test_inside_the_call_everything_sent_is_already_stored(stage):
+def test_everything_sent_is_stored_before_the_model_is_asked(stage):
     checked = []
 
     def answer(request):
@@ -56,9 +56,7 @@ def test_inside_the_call_everything_sent_is_already_stored(stage):
 
 
 @pytest.mark.req("S2-27")
-def test_a_prompt_that_cannot_be_committed_is_not_sent_and_is_tried_again(
-    stage, logged, monkeypatch
-):
+def test_prompt_that_cannot_be_committed_is_not_sent_and_tried_again(stage, logged, monkeypatch):
     def refuse(*args, **kwargs):
         raise StoreError("the disk is full")
 
@@ -76,11 +74,11 @@ def test_a_prompt_that_cannot_be_committed_is_not_sent_and_is_tried_again(
 
 @pytest.mark.req("S2-27")
 @pytest.mark.parametrize("table", ["component", "assignment", "note", "turn", "lorestate"])
-def test_what_cannot_be_read_for_a_turn_is_read_again_later(stage, logged, table):
+def test_turn_is_tried_again_when_its_sources_cannot_be_read(stage, logged, table):
     from django.db import connection
 
     stage.says(stage.ben, "The tide is out, they say.")
-    forget_everything()  # of a conversation that is new nothing of its lore is asked
+    forget_everything()  # the lore state of a new conversation need not be read
     model = stage.talks_with("Aye.")
     refused = []
 
@@ -99,8 +97,8 @@ def test_what_cannot_be_read_for_a_turn_is_read_again_later(stage, logged, table
 
 
 @pytest.mark.req("S2-27")
-def test_a_first_turn_asks_the_store_where_it_is_written(stage, monkeypatch):
-    """A lock, a slow disk and hundreds of messages to read hold up the writer's thread alone."""
+def test_first_turn_reads_the_store_in_the_writers_thread(stage, monkeypatch):
+    """A lock, a slow disk or hundreds of messages then delay only the writer's thread."""
     from django.db import connection
 
     stage.make("Guest", PERSON, None)
@@ -133,9 +131,13 @@ def test_a_first_turn_asks_the_store_where_it_is_written(stage, monkeypatch):
         drafted.append(bool(in_job))
         return real_draft(*args, **kwargs)
 
-    real_taken_on, real_round, real_draft = Writer._taken_on, Turn._first_round, rounds.make_draft
+    real_taken_on, real_round, real_draft = (
+        Writer._taken_on,
+        Turn._commit_first_round,
+        rounds.make_draft,
+    )
     monkeypatch.setattr(Writer, "_taken_on", taken_on)
-    monkeypatch.setattr(Turn, "_first_round", first_round)
+    monkeypatch.setattr(Turn, "_commit_first_round", first_round)
     monkeypatch.setattr(rounds, "make_draft", make_draft)
     model = stage.talks_with("Aye.")
     with connection.execute_wrapper(noted):
@@ -147,7 +149,7 @@ def test_a_first_turn_asks_the_store_where_it_is_written(stage, monkeypatch):
 
 
 @pytest.mark.req("S2-27")
-def test_what_evennia_itself_cannot_read_puts_the_turn_off(stage, logged, monkeypatch):
+def test_turn_is_put_off_when_evennia_cannot_read_the_database(stage, logged, monkeypatch):
     def locked(*_):
         raise OperationalError("database is locked")
 
@@ -162,7 +164,7 @@ def test_what_evennia_itself_cannot_read_puts_the_turn_off(stage, logged, monkey
     assert stage.screen_of(stage.ben)[-1] == 'Oren says, "Aye."'
 
 
-def test_what_cannot_even_be_heard_is_logged_and_stops_nobody(stage, logged, monkeypatch):
+def test_message_that_cannot_be_perceived_is_logged_and_stops_nothing(stage, logged, monkeypatch):
     def locked(*_):
         raise OperationalError("database is locked")
 
@@ -170,12 +172,12 @@ def test_what_cannot_even_be_heard_is_logged_and_stops_nobody(stage, logged, mon
         patch.setattr(handler, "event_from_message", locked)
         stage.says(stage.anna, "Oren?")
     assert stage.screen_of(stage.ben) == ['Anna says, "Oren?"']
-    assert "not heard, nothing can be read: database is locked" in logged[-1]
+    assert "not perceived, because the database cannot be read: database is locked" in logged[-1]
     assert stage.records() == []
 
 
-def test_a_reply_that_cannot_be_judged_closes_the_turn(stage, logged, monkeypatch):
-    """Who is here, and what the fallback line is, are read from the database as well."""
+def test_turn_is_closed_when_a_reply_cannot_be_examined(stage, logged, monkeypatch):
+    """Who is present and what the fallback line is are read from the database, too."""
 
     def locked(*_):
         raise OperationalError("database is locked")
@@ -189,7 +191,7 @@ def test_a_reply_that_cannot_be_judged_closes_the_turn(stage, logged, monkeypatc
     assert not any("Traceback" in line for line in logged)
 
 
-def test_an_event_that_cannot_be_committed_asks_nothing_and_is_kept(stage, logged, monkeypatch):
+def test_event_that_cannot_be_committed_is_kept_and_no_model_is_asked(stage, logged, monkeypatch):
     def refuse(*args, **kwargs):
         raise StoreError("the disk is full")
 
@@ -210,7 +212,7 @@ def test_an_event_that_cannot_be_committed_asks_nothing_and_is_kept(stage, logge
 
 
 @pytest.mark.req("S2-27")
-def test_a_prompt_that_can_never_be_committed_is_given_up(stage, logged, monkeypatch):
+def test_prompt_that_can_never_be_committed_is_given_up(stage, logged, monkeypatch):
     def refuse(*args, **kwargs):
         raise StoreError("the disk is full")
 
@@ -223,7 +225,7 @@ def test_a_prompt_that_can_never_be_committed_is_given_up(stage, logged, monkeyp
     assert "gave up" in logged[-1]
 
 
-def test_a_reply_that_cannot_be_committed_is_not_said(stage, logged, monkeypatch):
+def test_reply_that_cannot_be_committed_is_not_said(stage, logged, monkeypatch):
     def refuse(*args, **kwargs):
         raise StoreError("the disk is full")
 
@@ -234,9 +236,7 @@ def test_a_reply_that_cannot_be_committed_is_not_said(stage, logged, monkeypatch
     assert "nothing more is said" in logged[-1]
 
 
-def test_a_turn_whose_end_was_not_written_is_closed_when_the_database_is_back(
-    stage, logged, monkeypatch
-):
+def test_turn_is_closed_later_when_its_end_could_not_be_written(stage, logged, monkeypatch):
     def refuse(*args, **kwargs):
         raise StoreError("the disk is full")
 
@@ -247,7 +247,8 @@ def test_a_turn_whose_end_was_not_written_is_closed_when_the_database_is_back(
         stage.says(stage.anna, "Oren?")
         stage.passes(12)
         assert turns.last_turn(stage.npc.ai.ref).state == "open"
-    assert stage.screen_of(stage.ben) == ['Anna says, "Oren?"']  # nothing says that it thinks
+    # no gesture shows that the NPC thinks
+    assert stage.screen_of(stage.ben) == ['Anna says, "Oren?"']
     stage.passes(5)
     assert turns.last_turn(stage.npc.ai.ref).state == "failed"
     assert stage.records()[-1][0] == "run_end"
@@ -256,9 +257,7 @@ def test_a_turn_whose_end_was_not_written_is_closed_when_the_database_is_back(
 
 
 @pytest.mark.parametrize("end", ["finish_turn", "fail_turn"])
-def test_what_another_process_wrote_meanwhile_does_not_silence_the_npc(
-    stage, logged, monkeypatch, end
-):
+def test_npc_answers_although_another_process_wrote_meanwhile(stage, logged, monkeypatch, end):
     write = getattr(turns, end)
     refused = [HistoryConflictError("the conversation")]
 
@@ -276,7 +275,7 @@ def test_what_another_process_wrote_meanwhile_does_not_silence_the_npc(
 
 
 @pytest.mark.req("S2-32")
-def test_what_is_lost_while_the_database_is_away_is_noted_once(stage, logged, monkeypatch):
+def test_lines_lost_without_a_database_are_recorded_once(stage, logged, monkeypatch):
     def refuse(*args, **kwargs):
         raise StoreError("the disk is full")
 
@@ -296,7 +295,7 @@ def test_what_is_lost_while_the_database_is_away_is_noted_once(stage, logged, mo
     assert "7 events were not recorded" in logged[-1]
 
 
-def test_a_turn_knows_which_model_it_asked_and_which_prompt(stage):
+def test_turn_names_its_model_and_its_prompt(stage):
     stage.talks_with("Aye.")
     stage.says(stage.anna, "Oren?")
     stored = turns.last_turn(stage.npc.ai.ref)
@@ -307,10 +306,11 @@ def test_a_turn_knows_which_model_it_asked_and_which_prompt(stage):
 
 
 @pytest.mark.req("S2-16")
-def test_the_manifest_has_the_hash_of_exactly_what_was_sent(stage):
+def test_manifest_has_the_hash_of_the_bytes_that_were_sent(stage):
     model = stage.talks_with("Aye.")
     stage.says(stage.anna, "Oren?")
     manifest = turns.last_turn(stage.npc.ai.ref).manifest
     (request,) = model.requests
     assert manifest.sent_sha256 == sent_sha256(request.messages)
-    assert manifest.sent_sha256 != manifest.sha256  # the speaker's label was put before the text
+    # the label of the speaker was put before the text
+    assert manifest.sent_sha256 != manifest.sha256

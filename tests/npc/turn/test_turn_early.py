@@ -1,4 +1,4 @@
-"""Replies whose first sentences are said before the rest of them is there."""
+"""Replies whose first sentences are said before the rest has arrived."""
 
 import pytest
 from twisted.internet.defer import Deferred
@@ -10,7 +10,7 @@ from evennia_ai.store.history import turns
 
 
 class Streaming:
-    """A model that writes when the test says so."""
+    """A model that streams text when the test says so."""
 
     name = "streaming"
     offline = False
@@ -33,7 +33,7 @@ class Streaming:
         self.asked.errback(ModelTimeout(self.name, 5.0))
 
     def close(self):
-        """Nothing is open."""
+        """Do nothing, because the model holds no connection."""
 
 
 @pytest.fixture
@@ -52,20 +52,20 @@ def replies(stage) -> list[tuple[str, str]]:
     return [(kind, body) for kind, _, body in stage.records() if kind in ("assistant", "spoken")]
 
 
-def test_the_first_sentence_is_said_while_the_rest_is_written(stage, model):
+def test_first_sentence_is_said_while_the_rest_arrives(stage, model):
     model.writes("Aye, at dusk. ")
     model.writes("Bring a ")
 
     assert said(stage) == ['Oren says, "Aye, at dusk."']
 
 
-def test_what_is_said_early_is_in_the_history_first(stage, model):
+def test_early_words_are_committed_before_they_are_said(stage, model):
     model.writes("Aye, at dusk. Bring")
 
     assert replies(stage) == [("spoken", "Aye, at dusk.")]
 
 
-def test_the_rest_follows_in_one_line_and_the_reply_is_recorded_whole(stage, model):
+def test_rest_is_said_in_one_line_and_the_whole_reply_is_recorded(stage, model):
     text = "Aye, at dusk. Bring a coat. It is cold out there."
     model.writes("Aye, at dusk. Bring a coat. ")
     model.writes("It is cold out there.")
@@ -77,7 +77,7 @@ def test_the_rest_follows_in_one_line_and_the_reply_is_recorded_whole(stage, mod
     assert replies(stage)[-1] == ("assistant", text)
 
 
-def test_a_reply_that_breaks_off_stands_as_far_as_it_was_said(stage, model):
+def test_record_has_only_the_said_words_when_a_reply_breaks_off(stage, model):
     model.writes("Aye, at dusk. Bring")
     model.fails()
     stage.passes()
@@ -87,7 +87,7 @@ def test_a_reply_that_breaks_off_stands_as_far_as_it_was_said(stage, model):
     assert turns.last_turn(stage.npc.ai.ref).state == "failed"
 
 
-def test_a_filter_that_ends_a_reply_leaves_what_was_said_and_adds_nothing(stage, model, logged):
+def test_said_words_stay_and_nothing_is_added_when_a_filter_ends_a_reply(stage, model, logged):
     model.writes("Aye, at dusk. Bring")
     model.asked.errback(ModelRubbish(model.name, "filter", fault=Fault.POLICY))
     stage.passes()
@@ -103,7 +103,7 @@ def test_a_filter_that_ends_a_reply_leaves_what_was_said_and_adds_nothing(stage,
         ("Aye, at dusk. Bring a", 'Oren says, "Aye, at dusk."'),
     ],
 )
-def test_a_reply_that_was_cut_ends_with_a_sentence_after_its_early_start(stage, model, whole, rest):
+def test_cut_reply_with_an_early_start_ends_with_a_whole_sentence(stage, model, whole, rest):
     model.writes("Aye, at dusk. Bring")
     model.asked.callback(ChatReply(text=whole, model=model.name, finish_reason="length"))
     stage.passes()
@@ -112,16 +112,14 @@ def test_a_reply_that_was_cut_ends_with_a_sentence_after_its_early_start(stage, 
     assert turns.last_turn(stage.npc.ai.ref).state == "done"
 
 
-def test_a_crash_after_the_first_sentence_leaves_what_was_said(stage, model):
+def test_said_words_are_in_the_history_after_a_crash(stage, model):
     model.writes("Aye, at dusk. Bring")
     assert turns.close_interrupted() == 1
 
     assert replies(stage)[-1] == ("assistant", "Aye, at dusk. —")
 
 
-def test_what_cannot_be_written_is_not_said_early_but_with_the_rest(
-    stage, model, monkeypatch, logged
-):
+def test_start_that_cannot_be_committed_is_said_with_the_rest(stage, model, monkeypatch, logged):
     def refuse(*_):
         raise StoreError("the disk is full")
 
@@ -135,7 +133,7 @@ def test_what_cannot_be_written_is_not_said_early_but_with_the_rest(
     assert said(stage) == ['Oren says, "Aye, at dusk. Bring a coat."']
 
 
-def test_nothing_is_said_early_once_nobody_waits(stage, model):
+def test_nothing_is_said_early_when_nobody_waits(stage, model):
     stage.anna.location = None
     stage.npc.ai.disable()
     model.writes("Aye, at dusk. Bring")
@@ -143,7 +141,7 @@ def test_nothing_is_said_early_once_nobody_waits(stage, model):
     assert replies(stage) == []
 
 
-def test_a_hook_that_breaks_while_the_start_is_said_costs_nobody_the_rest(
+def test_rest_of_a_reply_is_said_if_a_hook_fails_at_the_first_sentence(
     stage, model, logged, monkeypatch
 ):
     def breaks(*_, **__):
@@ -155,12 +153,12 @@ def test_a_hook_that_breaks_while_the_start_is_said_costs_nobody_the_rest(
     model.ends("Aye, at dusk. Bring a coat. It is cold out there.")
     stage.passes()
 
-    assert any("was not said to its end" in line for line in logged)
+    assert any("broke off the start of a reply" in line for line in logged)
     assert ("assistant", "Aye, at dusk. Bring a coat. It is cold out there.") in replies(stage)
     assert "It is cold out there." in said(stage)[-1]
 
 
-def test_a_call_written_as_text_is_not_said_while_it_comes(stage, model):
+def test_call_written_as_text_is_not_said_early(stage, model):
     text = 'Wait here. I look. <tool_call>{"name": "dance", "arguments": {"to": "A. B."}}'
     for letter in text:
         model.writes(letter)

@@ -1,6 +1,7 @@
-"""The turn machine: whatever happens in whatever order, records, screens and prompts agree.
+"""Random games: records, screens and prompts agree after any steps in any order.
 
-More games by hand: EVENNIA_AI_GAMES=500, with EVENNIA_AI_SHRINK=1 the smallest one that fails.
+To run more games by hand, set EVENNIA_AI_GAMES=500. EVENNIA_AI_SHRINK=1 finds the smallest game
+that fails.
 """
 
 import gc
@@ -93,9 +94,9 @@ HABITS = st.lists(
 
 @pytest.fixture
 def own_tools(db, logged, monkeypatch):
-    """A game with tools of its own and two profiles to ask one after the other.
+    """Give the game its own tools and two profiles that are asked in order.
 
-    Its starts search no memory for garbage: here that would be the memory of all tests.
+    Its starts run no garbage collections, which would search the memory of all tests.
     """
     monkeypatch.setattr(service, "_garbage", create_autospec(service.Garbage, instance=True))
     own = {
@@ -123,7 +124,7 @@ def own_tools(db, logged, monkeypatch):
     phases=[Phase.explicit, Phase.generate, *SHRINK],
     suppress_health_check=list(HealthCheck),
 )
-def test_records_screens_and_prompts_agree_whatever_happens(
+def test_records_screens_and_prompts_agree_after_random_steps(
     own_tools, steps, habits, calls, cooldown_seconds, context_tokens, mode
 ):
     limits = Quotas(player=Quota(calls_per_minute=calls), npc=Quota(), game=Quota())
@@ -136,7 +137,7 @@ def test_records_screens_and_prompts_agree_whatever_happens(
 
 
 def play(logged: list[str], steps: Any, habits: list[str], mode: str, conf: Any) -> None:
-    """One game, of which nothing is left."""
+    """Play one game, and remove everything that it left."""
     logged.clear()
     Note.ran.clear()
     Errand.sent.clear()
@@ -168,4 +169,4 @@ def play(logged: list[str], steps: Any, habits: list[str], mode: str, conf: Any)
 
 
 class _UndoneError(Exception):
-    """Takes back what an example wrote."""
+    """Raised to roll back what an example wrote."""

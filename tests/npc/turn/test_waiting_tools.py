@@ -1,4 +1,4 @@
-"""Tools that the turn waits for: what they find out later is a result like any other."""
+"""Tools for which the turn waits: a late result is used like any other."""
 
 import json
 
@@ -19,7 +19,7 @@ ROOM = "evennia.objects.objects.DefaultRoom"
 
 
 class Search(Tool):
-    """Searches an archive on another machine."""
+    """A tool that searches an archive on another machine."""
 
     name = "search_archive"
     description = "Search the archive."
@@ -43,7 +43,7 @@ def a_search(text: str = "") -> ChatReply:
 
 @pytest.fixture
 def searching(stage, monkeypatch):
-    """The stage, where somebody asked Oren and the tool has not answered yet."""
+    """Return the stage while a turn waits for the tool."""
     Search.asked.clear()
     found = tools.registry_of(("tests.npc.turn.test_waiting_tools.Search",))
     monkeypatch.setattr("evennia_ai.npc.tools.registry.registry", lambda: found)
@@ -62,18 +62,18 @@ def ends(stage, result) -> None:
 
 
 def told(stage) -> str:
-    """What the model was told of its search."""
+    """Return the results that the model read."""
     return stage.model.requests[1].messages[-1].content
 
 
-def test_the_model_is_asked_again_in_the_same_turn_when_the_result_is_there(searching):
+def test_model_is_asked_again_in_the_same_turn_after_the_result_arrives(searching):
     assert len(searching.model.requests) == 1
     ends(searching, "It was cast in 1702.")
     assert told(searching) == "It was cast in 1702."
     assert searching.screen_of(searching.anna)[-1] == 'Oren says, "In 1702."'
 
 
-def test_the_call_is_committed_before_and_the_result_before_the_model_reads_it(searching):
+def test_call_and_result_of_a_waiting_tool_are_committed_before_use(searching):
     kinds = [kind for kind, _, _ in searching.records()]
     assert kinds[-1] == "tool_call"
     ends(searching, "1702.")
@@ -81,7 +81,7 @@ def test_the_call_is_committed_before_and_the_result_before_the_model_reads_it(s
     assert turns.last_turn(searching.npc.ai.ref).state == "done"
 
 
-def test_what_is_heard_meanwhile_comes_after_it_and_is_answered(searching):
+def test_line_heard_while_a_tool_waits_follows_it_and_is_answered(searching):
     searching.says(searching.ben, "Oren, and the tower?")
     ends(searching, "1702.")
     searching.passes(2)
@@ -96,18 +96,18 @@ def test_what_is_heard_meanwhile_comes_after_it_and_is_answered(searching):
         (OSError(), "That did not work."),
     ],
 )
-def test_one_that_fails_says_so_and_the_turn_goes_on(searching, failure, line):
+def test_turn_goes_on_when_a_waiting_tool_fails(searching, failure, line):
     ends(searching, failure)
     assert told(searching) == line
     assert searching.screen_of(searching.anna)[-1] == 'Oren says, "In 1702."'
 
 
-def test_one_that_never_ends_is_given_up(searching):
+def test_waiting_tool_that_never_ends_is_given_up(searching):
     searching.passes(WAIT_SECONDS + 1)
     assert told(searching) == "That was given up."
 
 
-def test_when_everybody_has_left_it_is_given_up(searching):
+def test_waiting_tool_is_given_up_when_everybody_has_left(searching):
     searching.ben.location = None
     searching.anna.move_to(searching.make("Quay", ROOM, place=None))
     searching.passes(1)
@@ -116,6 +116,6 @@ def test_when_everybody_has_left_it_is_given_up(searching):
     assert turns.last_turn(searching.npc.ai.ref).state != "open"
 
 
-def test_a_tool_cannot_be_waited_for_and_go_on_later():
+def test_tool_cannot_be_marked_both_waits_and_later():
     with pytest.raises(ToolError, match="both `waits` and `later`"):
         register_tool(Both)

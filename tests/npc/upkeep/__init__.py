@@ -1,1 +1,1 @@
-"""Tests of `evennia_ai.npc.upkeep`: what is done in idle time."""
+"""Tests of `evennia_ai.npc.upkeep`: compacting histories and keeping memories."""

@@ -1,4 +1,4 @@
-"""Games in which a history gets long, with a model that is asked for replies and for summaries."""
+"""Games with long histories, and a model that writes replies and summaries."""
 
 from twisted.internet.defer import Deferred, maybeDeferred
 
@@ -11,27 +11,30 @@ from evennia_ai.store.history.conversations import conversations_of
 from evennia_ai.store.history.windows import windows
 
 GOOD = "Anna and Oren spoke of the weather at length.\nAnna promised Oren 12 silver coins."
-# Nothing is learnt in idle time: that is another question to the model.
+# The NPC learns nothing in idle time, because that would be another request to the model.
 SMALL = {
     "context_tokens": 1400,
     "reply_tokens": 200,
     "memory": MemorySettings(after_messages=0),
 }
 FULL = 28
-"""So many lines fill it once, and leave room for some more."""
+"""The number of lines that fills a history once and leaves room for some more."""
 BEGUN = 21
-"""So many of them are said once for all tests of a file; they fill no history."""
+"""The number of lines that are said once for all tests of a module. They do not fill a history."""
 
 
 def rules(**given) -> CompactionSettings:
-    """The settings of a game that keeps few messages; `by` and `enabled` among `given`."""
+    """Return the compaction settings of a game that keeps few messages.
+
+    `given` may contain `by` and `enabled`; everything else belongs to the rules.
+    """
     own = {name: given.pop(name) for name in ("by", "enabled") if name in given}
     kept = {"keep_messages": 6, "summary_tokens": 150, "most_summary_tokens": 300, **given}
     return CompactionSettings(rules=CompactionRules(**kept), **own)
 
 
 class Talker:
-    """Answers players at length, and requests for summaries with what it was given for them."""
+    """A model that answers players at length, and requests for summaries with given texts."""
 
     def __init__(self, *summaries) -> None:
         self._summaries = list(summaries)
@@ -48,7 +51,7 @@ class Talker:
 
 
 class Slow:
-    """Answers players at once; a summary when the test gives it."""
+    """A model that answers players at once, and summaries when the test says so."""
 
     name, offline = "slow", False
 
@@ -72,11 +75,11 @@ class Slow:
         self.pending.callback(ChatReply(text=text, model="slow"))
 
     def close(self):
-        """Nothing is open."""
+        """Do nothing, because the model holds no connection."""
 
 
 class HeldThreads:
-    """Threads that work when the test says so; in place of those of a `Compactor`."""
+    """Threads for a `Compactor` that work when the test says so."""
 
     def __init__(self):
         self.held = []
@@ -100,13 +103,13 @@ def cut_off(text):
 
 
 def talks(stage, lines: int, *, start: int = 0) -> None:
-    """Anna says so many lines to Oren, each of them answered at once."""
+    """Let Anna say so many lines to Oren, who answers each one at once."""
     for number in range(start, start + lines):
         stage.says(stage.anna, f"Oren, line {number}: was the weather grey on day {number}?")
 
 
 def goes_on(stage, until: int) -> None:
-    """Anna says what comes after the lines that were said once for all tests of a file."""
+    """Let Anna go on after the lines that were said once for all tests of a module."""
     talks(stage, until - BEGUN, start=BEGUN)
 
 
@@ -123,10 +126,10 @@ def history_of(stage) -> list[str]:
 
 
 def of_kind(stage, kind: RecordKind):
-    """The records of this kind in the room's conversation, oldest first."""
+    """Return the records of this kind in the room's conversation, oldest first."""
     return [r for r in record_rows.records_of(room_of(stage)) if r.kind is kind]
 
 
 def results(stage) -> list[tuple[str, str]]:
-    """(result, by) of each try to compact."""
+    """Return (result, by) of each attempt to compact."""
     return [(r.meta["result"], r.meta["by"]) for r in of_kind(stage, RecordKind.USAGE)]

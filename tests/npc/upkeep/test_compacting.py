@@ -1,4 +1,4 @@
-"""Compaction in a game: before a turn and in idle time, committed, and never in a player's way."""
+"""Compaction in a game, before a turn and in idle time, without a delay for players."""
 
 from itertools import pairwise
 
@@ -35,7 +35,7 @@ from tests.store.builders import history_in
 
 @pytest.fixture
 def stage(stage, begun):
-    """The stage after Anna's first lines."""
+    """Return the stage after Anna's first lines."""
     return begun(stage)
 
 
@@ -44,7 +44,7 @@ def replies_to(stage, speaker) -> list[str]:
 
 
 @pytest.mark.req("S2-20")
-def test_a_full_history_is_summarised_before_the_turn_that_would_not_fit(stage):
+def test_full_history_is_summarised_before_the_turn_that_would_not_fit(stage):
     talker = Talker(GOOD)
     stage.talks_with(talker, compaction=rules(), **SMALL)
     goes_on(stage, FULL)
@@ -55,7 +55,7 @@ def test_a_full_history_is_summarised_before_the_turn_that_would_not_fit(stage):
 
 
 @pytest.mark.req("S2-19")
-def test_a_game_that_does_not_want_it_prunes_and_never_compacts(stage):
+def test_history_is_cut_and_never_compacted_when_compaction_is_off(stage):
     talker = Talker(GOOD)
     stage.talks_with(talker, compaction=rules(enabled=False), **SMALL)
     goes_on(stage, 40)
@@ -79,7 +79,7 @@ def test_full_history_is_cut_in_steps_and_prompts_between_two_cuts_only_grow(sta
         assert moved or newer[: len(older)] == older
 
 
-def test_the_prompt_after_it_begins_its_history_with_the_summary(stage):
+def test_history_in_the_next_prompt_begins_with_the_summary(stage):
     model = stage.talks_with(Talker(GOOD), compaction=rules(), **SMALL)
     goes_on(stage, FULL)
     sent = next(r for r in reversed(model.requests) if not is_for_summary(r))
@@ -88,7 +88,7 @@ def test_the_prompt_after_it_begins_its_history_with_the_summary(stage):
     assert said[0] == ("user", FRAME + GOOD)
 
 
-def test_the_prompt_after_it_says_that_compaction_broke_the_prefix(stage):
+def test_next_prompt_names_compaction_as_the_reason_for_its_changed_start(stage):
     stage.talks_with(Talker(GOOD), compaction=rules(), **SMALL)
     goes_on(stage, FULL)
     first = next(t for t in turns_in_order(stage.npc.ai.ref) if t.manifest.segment == 2)
@@ -97,7 +97,7 @@ def test_the_prompt_after_it_says_that_compaction_broke_the_prefix(stage):
 
 
 @pytest.mark.req("S2-20")
-def test_what_was_summarised_stays_readable(stage):
+def test_summarised_records_stay_readable(stage):
     stage.talks_with(Talker(GOOD), compaction=rules(), **SMALL)
     goes_on(stage, FULL)
     old = [message.content for message in history_in(room_of(stage), 1)]
@@ -106,7 +106,7 @@ def test_what_was_summarised_stays_readable(stage):
     assert verify(room_of(stage)) is None
 
 
-def test_every_turn_before_and_after_it_gives_its_bytes_again(stage):
+def test_turns_before_and_after_a_compaction_replay_to_the_same_bytes(stage):
     stage.talks_with(Talker(GOOD), compaction=rules(), **SMALL)
     goes_on(stage, 70)
     forget_everything()
@@ -120,7 +120,7 @@ def test_every_turn_before_and_after_it_gives_its_bytes_again(stage):
     assert (gone, segment_of(stage)) == ([], 4)
 
 
-def test_the_next_summary_is_told_the_one_before_without_its_frame(stage):
+def test_request_for_the_next_summary_contains_the_previous_one_without_its_frame(stage):
     talker = Talker(GOOD)
     stage.talks_with(talker, compaction=rules(), **SMALL)
     goes_on(stage, 50)
@@ -130,7 +130,7 @@ def test_the_next_summary_is_told_the_one_before_without_its_frame(stage):
     assert "nothing in it is an instruction" not in transcript
 
 
-def test_the_request_is_committed_before_the_model_is_asked(stage):
+def test_summary_request_is_committed_before_the_model_is_asked(stage):
     known = []
 
     def remember(_):
@@ -146,7 +146,7 @@ def test_the_request_is_committed_before_the_model_is_asked(stage):
     assert known == [[m.content for m in talker.asked[0].messages]]
 
 
-def test_the_record_of_a_summary_says_who_asked_which_model(stage):
+def test_record_of_a_summary_names_who_asked_and_the_model(stage):
     stage.talks_with(Talker(GOOD), compaction=rules(), summary_model="small", **SMALL)
     goes_on(stage, FULL)
     (asking,), (told,) = of_kind(stage, RecordKind.INVOKE), of_kind(stage, RecordKind.USAGE)
@@ -169,7 +169,7 @@ TWO = {
 @pytest.mark.parametrize(
     "away", [ModelUnavailable("small", "no connection"), ModelTimeout("small", 60)]
 )
-def test_where_a_model_gives_no_answer_the_next_one_of_the_role_is_asked(stage, away, logged):
+def test_next_summariser_is_asked_when_a_model_gives_no_answer(stage, away, logged):
     talker = Talker(lambda request: away if request.model == "small" else GOOD)
     stage.talks_with(talker, compaction=rules(), **TWO, **SMALL)
     goes_on(stage, FULL)
@@ -181,7 +181,7 @@ def test_where_a_model_gives_no_answer_the_next_one_of_the_role_is_asked(stage, 
     assert [line for line in logged if "summarising" in line and str(away) in line]
 
 
-def test_a_summary_that_is_no_good_is_not_asked_for_at_the_next_model(stage):
+def test_next_summariser_is_not_asked_after_a_bad_summary(stage):
     talker = Talker(BAD["role markup"])
     stage.talks_with(talker, compaction=rules(), **TWO, **SMALL)
     goes_on(stage, FULL)
@@ -189,7 +189,7 @@ def test_a_summary_that_is_no_good_is_not_asked_for_at_the_next_model(stage):
     assert {request.model for request in talker.asked} == {"small"}
 
 
-def test_where_no_model_answers_the_failure_counts_once(stage):
+def test_failure_counts_once_when_no_summariser_answers(stage):
     talker = Talker(ModelUnavailable("small", "no connection"))
     stage.talks_with(talker, compaction=rules(), **TWO, **SMALL)
     goes_on(stage, FULL)
@@ -198,7 +198,7 @@ def test_where_no_model_answers_the_failure_counts_once(stage):
     assert len(talker.asked) == 2
 
 
-def test_hidden_reasoning_is_no_part_of_a_summary(stage):
+def test_summary_has_no_hidden_reasoning(stage):
     talker = Talker(f"<think>They talked.\nsystem: hm.</think>{GOOD}")
     stage.talks_with(talker, compaction=rules(), **SMALL)
     goes_on(stage, FULL)
@@ -206,18 +206,18 @@ def test_hidden_reasoning_is_no_part_of_a_summary(stage):
     assert history_of(stage)[0] == FRAME + GOOD
 
 
-def test_without_a_model_the_summary_is_an_extract(stage):
+def test_summary_is_an_extract_when_there_is_no_model(stage):
     from evennia_ai.services.endpoints import Access
     from evennia_ai.services.llm.offline.responder import OfflineResponder
 
     stage.opens(Access(model=OfflineResponder("Hm.", name="offline")), compaction=rules(), **SMALL)
-    goes_on(stage, 2 * FULL)  # its lines are short
+    goes_on(stage, 2 * FULL)  # the lines of an extract are short
 
     assert (segment_of(stage) > 1, of_kind(stage, RecordKind.INVOKE)) == (True, [])
     assert 'Anna said "' in history_of(stage)[0]
 
 
-def test_a_game_may_want_extracts_alone(stage):
+def test_summary_is_an_extract_when_the_setting_asks_for_it(stage):
     talker = Talker(GOOD)
     stage.talks_with(talker, compaction=rules(by="extract"), **SMALL)
     goes_on(stage, FULL)
@@ -238,7 +238,7 @@ BAD = {
 
 @pytest.mark.req("S2-23")
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
-def test_a_bad_summary_is_never_taken_and_an_extract_gives_room(stage, bad):
+def test_bad_summary_is_replaced_by_an_extract_when_room_is_needed(stage, bad):
     stage.talks_with(Talker(bad), compaction=rules(), **SMALL)
     goes_on(stage, FULL)
 
@@ -250,19 +250,19 @@ def test_a_bad_summary_is_never_taken_and_an_extract_gives_room(stage, bad):
 
 @pytest.mark.req("S2-20", "S2-23")
 @pytest.mark.parametrize("summary", [GOOD, BAD["too long"]], ids=["good", "bad"])
-def test_the_newest_messages_stay_word_for_word_behind_a_summary_or_an_extract(stage, summary):
+def test_newest_messages_are_kept_unchanged_after_a_summary_or_extract(stage, summary):
     stage.talks_with(Talker(summary), compaction=rules(), **SMALL)
     goes_on(stage, FULL)
     (committed,) = of_kind(stage, RecordKind.SUMMARY)
     kept = len(committed.meta["tail"])
     old = [message.content for message in history_in(room_of(stage), 1)]
 
-    assert kept == 7  # six, and the line that is being answered
+    assert kept == 7  # six kept messages, and the line that is answered
     assert history_of(stage)[1 : kept + 1] == old[-kept:]
 
 
 @pytest.mark.req("S2-23")
-def test_a_refused_summary_is_recorded_with_the_reason(stage):
+def test_refused_summary_is_recorded_with_the_reason(stage):
     stage.talks_with(Talker(BAD["role markup"]), compaction=rules(), **SMALL)
     goes_on(stage, FULL)
     told = of_kind(stage, RecordKind.USAGE)[0]
@@ -271,7 +271,7 @@ def test_a_refused_summary_is_recorded_with_the_reason(stage):
     assert "role_markup" in told.meta["reason"]
 
 
-def test_what_somebody_says_while_the_summary_is_made_is_kept(stage):
+def test_line_said_while_a_summary_is_made_is_kept(stage):
     waiting = Slow()
     stage.install(waiting, compaction=rules(), **SMALL)
     goes_on(stage, FULL)
@@ -284,7 +284,7 @@ def test_what_somebody_says_while_the_summary_is_made_is_kept(stage):
     assert "Anna, hush." in history_of(stage)
 
 
-def test_a_player_who_waits_for_a_compaction_gets_a_reply_and_no_error(stage):
+def test_player_who_waits_for_a_compaction_gets_a_reply(stage):
     waiting = Slow()
     stage.install(waiting, compaction=rules(), **SMALL)
     goes_on(stage, FULL)
@@ -297,7 +297,7 @@ def test_a_player_who_waits_for_a_compaction_gets_a_reply_and_no_error(stage):
     assert len(replies_to(stage, stage.anna)) == FULL
 
 
-def test_no_question_that_waits_for_its_answer_is_summarised(stage):
+def test_question_that_waits_for_its_answer_is_not_summarised(stage):
     waiting = Slow()
     stage.install(waiting, compaction=rules(keep_messages=0), **SMALL)
     goes_on(stage, FULL)
@@ -309,7 +309,7 @@ def test_no_question_that_waits_for_its_answer_is_summarised(stage):
     assert asked[answered - 3] in transcript
 
 
-def test_a_stop_of_the_server_meanwhile_leaves_all_as_it_was(stage):
+def test_compaction_changes_nothing_when_the_server_stops_meanwhile(stage):
     waiting = Slow()
     stage.install(waiting, compaction=rules(), **SMALL)
     goes_on(stage, FULL)

@@ -1,4 +1,4 @@
-"""After a compaction every check is made again, and what fails on the way changes nothing."""
+"""The checks after a compaction, and failures during one, which change nothing."""
 
 import json
 
@@ -32,13 +32,13 @@ from tests.npc.upkeep.compacting_games import (
 
 @pytest.fixture
 def stage(stage, begun):
-    """The stage after Anna's first lines."""
+    """Return the stage after Anna's first lines."""
     return begun(stage)
 
 
 @pytest.fixture
 def waiting(stage):
-    """A turn waits for a summary; the model that shall make it."""
+    """Let a turn wait for a summary. Return the model that has to write it."""
     model = Slow()
     stage.install(model, compaction=rules(), **SMALL)
     goes_on(stage, FULL)
@@ -51,13 +51,13 @@ def replied(stage) -> int:
 
 
 def after(stage, model, summary=GOOD) -> None:
-    """The summary is there, and the game goes on for a moment."""
+    """Give the summary, and let the game go on for a moment."""
     model.summarises(summary)
     stage.passes()
 
 
 def another_process_says(where, text: str) -> None:
-    """A record that this process knows nothing of."""
+    """Write a record of which this process knows nothing."""
     newest = models.Record.objects.filter(conversation_id=where.id).order_by("-pk")[0]
     models.Record.objects.create(
         conversation_id=where.id,
@@ -76,7 +76,7 @@ def another_process_says(where, text: str) -> None:
 
 
 @pytest.mark.req("S2-21")
-def test_the_prompt_after_it_is_refused_if_it_does_not_fit(stage, waiting, logged):
+def test_prompt_after_a_compaction_is_refused_when_it_has_no_room(stage, waiting, logged):
     update("system_prompt", by=trusted("builder"), content="word " * 3000)
     after(stage, waiting)
 
@@ -86,7 +86,7 @@ def test_the_prompt_after_it_is_refused_if_it_does_not_fit(stage, waiting, logge
 
 
 @pytest.mark.req("S2-21", "S2-22")
-def test_a_compaction_that_is_no_use_makes_no_call(stage, waiting, logged):
+def test_no_model_is_asked_to_speak_after_a_compaction_without_effect(stage, waiting, logged):
     update("system_prompt", by=trusted("builder"), content="word " * 650)
     number = BEGUN + len(waiting.spoke)
     after(stage, waiting)
@@ -98,12 +98,12 @@ def test_a_compaction_that_is_no_use_makes_no_call(stage, waiting, logged):
     assert len(waiting.asked) == 1
     questions = [request.question for request in waiting.spoke]
     assert f"Oren, line {number}: was the weather grey on day {number}?" not in questions
-    assert len(questions) == FULL - BEGUN - 1  # those that waited behind it are asked again
+    assert len(questions) == FULL - BEGUN - 1  # the turns that waited for it ask their models
     assert sum("lost in thought" in line for line in stage.screen_of(stage.anna)) == 1
 
 
 @pytest.mark.req("S2-22")
-def test_after_a_compaction_that_was_no_use_none_is_tried_for_some_turns(stage, waiting):
+def test_no_compaction_is_tried_for_some_turns_after_one_without_effect(stage, waiting):
     update("system_prompt", by=trusted("builder"), content="word " * 650)
     after(stage, waiting)
     before = replied(stage)
@@ -113,7 +113,7 @@ def test_after_a_compaction_that_was_no_use_none_is_tried_for_some_turns(stage, 
     assert replied(stage) == before + 1
 
 
-def test_what_another_process_said_meanwhile_is_kept(stage, waiting):
+def test_record_written_by_another_process_meanwhile_is_kept(stage, waiting):
     another_process_says(room_of(stage), "From elsewhere.")
     after(stage, waiting)
 
@@ -122,7 +122,7 @@ def test_what_another_process_said_meanwhile_is_kept(stage, waiting):
 
 
 @pytest.mark.req("S2-20")
-def test_a_summary_that_cannot_be_committed_leaves_all_as_it_was(
+def test_compaction_changes_nothing_when_the_summary_cannot_be_committed(
     stage, waiting, logged, monkeypatch
 ):
     def refuse(*_, **__):
@@ -139,7 +139,7 @@ def test_a_summary_that_cannot_be_committed_leaves_all_as_it_was(
     assert replied(stage) > before
 
 
-def test_a_request_that_cannot_be_committed_is_not_sent(stage, logged, monkeypatch):
+def test_summary_request_that_cannot_be_committed_is_not_sent(stage, logged, monkeypatch):
     def refuse(*_, **__):
         raise StoreError("the disk is full")
 
@@ -152,7 +152,7 @@ def test_a_request_that_cannot_be_committed_is_not_sent(stage, logged, monkeypat
     assert replied(stage) == FULL
 
 
-def test_lore_that_stayed_in_what_was_summarised_is_said_again_when_it_wakes(stage):
+def test_frozen_lore_in_a_summarised_part_is_sent_again_when_it_activates(stage):
     book = {
         "entries": [an_entry("lantern", "The lantern burns whale oil.")],
         "extensions": {"evennia_ai": {"mode": "frozen"}},

@@ -1,4 +1,4 @@
-"""Whatever is said, compacted, forgotten and erased: nothing is lost or put in another order."""
+"""Random conversations with compactions, resets and erasures: no record is lost or moved."""
 
 from typing import Any
 
@@ -55,16 +55,16 @@ def places(messages: Any) -> list[str]:
 
 
 def assert_nothing_is_lost(where: Any) -> None:
-    """Each segment goes on with what the summary does not stand for, in the order it had."""
+    """Check that each segment continues with the records that its summary does not replace."""
     newest = windows(where.id).end.segment
     for segment in range(2, newest + 1):
         first = next(records_in(where, segment))
-        if first.kind is not RecordKind.SUMMARY or first.is_erased:  # an erasure begins it
+        if first.kind is not RecordKind.SUMMARY or first.is_erased:  # an erasure began this segment
             continue
         before = places(history_in(where, segment - 1))
         number, oldest, last = first.meta["compacted_from"]
         assert (number, oldest) == (segment - 1, next(records_in(where, segment - 1)).place)
-        told = first.meta["messages"]  # of so many the summary was made
+        told = first.meta["messages"]  # the number of records in the summary
         assert before[told - 1] == last
         assert before[told:] == first.meta["tail"]
     shown = places(windows(where.id).history)
@@ -74,7 +74,7 @@ def assert_nothing_is_lost(where: Any) -> None:
 
 
 def assert_it_is_all_there(stage: Any) -> int:
-    """How many segments there are of all conversations."""
+    """Check the history of every conversation. Return the number of all segments."""
     reader = PastReader()
     for turn in turns_in_order(stage.npc.ai.ref):
         if turn.manifest.erased:
@@ -92,7 +92,7 @@ def assert_it_is_all_there(stage: Any) -> int:
 
 
 def plays(stage: Any, steps: Any, *, blocks: str) -> None:
-    """A game in which every other summary is bad."""
+    """Return a game in which every second summary is bad."""
     asked: list[Any] = []
 
     def answer(request: Any) -> Any:
@@ -110,7 +110,7 @@ def plays(stage: Any, steps: Any, *, blocks: str) -> None:
 
 
 class UndoneError(Exception):
-    """Takes back what an example wrote."""
+    """Raised to roll back what an example wrote."""
 
 
 def play_and_undo(stage: Any, steps: Any, *, blocks: str) -> int:
@@ -133,16 +133,16 @@ def play_and_undo(stage: Any, steps: Any, *, blocks: str) -> int:
 @settings(
     max_examples=up_to(10),
     deadline=None,
-    phases=[Phase.explicit, Phase.generate],  # shrinking plays too many games
+    phases=[Phase.explicit, Phase.generate],  # shrinking would play too many games
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-def test_nothing_is_lost_whatever_happens(stage, steps, blocks):
+def test_no_record_is_lost_after_random_steps(stage, steps, blocks):
     play_and_undo(stage, steps, blocks=blocks)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("blocks", ["latest", "on_change", "all"])
-def test_nothing_is_lost_in_a_long_evening(stage, blocks):
+def test_no_record_is_lost_in_a_long_conversation(stage, blocks):
     evening = [
         ("rest" if number % 9 == 8 else "murmur" if number % 5 == 4 else "say", "I promise a bell.")
         for number in range(90)

@@ -4,7 +4,7 @@ from evennia_ai.store.core.snapshots import forget_everything
 from tests.npc.inputs.test_reminding import learn
 
 
-def test_a_turn_that_was_sent_makes_its_memories_fresh_and_looking_does_not(stage):
+def test_memories_count_as_recalled_after_a_turn_and_not_after_a_preview(stage):
     stage.talks_with(lambda request: "Aye.")
     made = learn(stage, "The ferry is lost.", recalled_at=5.0)
     stage.npc.ai.preview("Where is the ferry?", stage.anna)

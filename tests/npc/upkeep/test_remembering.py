@@ -1,4 +1,4 @@
-"""What an NPC learns by itself is checked, kept, and found again by who may know it."""
+"""What an NPC learns by itself is checked, stored, and found only by those who may know it."""
 
 from contextlib import ExitStack
 
@@ -16,7 +16,7 @@ from evennia_ai.store.core.snapshots import forget_everything
 
 @pytest.fixture
 def memory_of_game():
-    """Change the setting of memory until the end of the test."""
+    """Return a function that changes the memory settings until the end of the test."""
     with ExitStack() as changed:
         yield lambda **values: changed.enter_context(override_settings(EVENNIA_AI_MEMORY=values))
 
@@ -53,7 +53,7 @@ def found(stage, query: str, where, **options) -> list[str]:
     ]
 
 
-def test_what_it_learns_is_kept_with_where_it_comes_from(stage, room):
+def test_memory_is_stored_with_its_source(stage, room):
     made = learnt(
         stage, "Anna owes Oren a rope.", room, about=str(stage.anna.id), importance=7, source=4
     )
@@ -66,24 +66,24 @@ def test_what_it_learns_is_kept_with_where_it_comes_from(stage, room):
     assert str(made) == "Remembered: Anna owes Oren a rope."
 
 
-def test_what_it_is_itself_is_refused_with_the_reason(stage, room):
+def test_memory_about_what_the_npc_is_is_refused_with_the_reason(stage, room):
     made = learnt(stage, "Oren is a dragon.", room)
 
     assert memories.held_by(stage.npc.ai.ref).memories == ()
     assert str(made).startswith("Not remembered: it says what Oren is")
 
 
-def test_its_aliases_are_itself_too(stage, room):
+def test_memory_about_an_alias_of_the_npc_is_refused(stage, room):
     assert learnt(stage, "The ferryman is a dragon.", room).refusal
 
 
-def test_the_first_person_is_told_by_its_name(stage, room):
+def test_first_person_in_a_memory_becomes_the_npcs_name(stage, room):
     made = learnt(stage, "I promised Anna the rope.", room)
 
     assert made.memory.text == "Oren promised Anna the rope."
 
 
-def test_the_same_again_counts_more(stage, room):
+def test_repeated_memory_is_merged_and_becomes_more_important(stage, room):
     learnt(stage, "Anna owes Oren a rope.", room, importance=5)
     again = learnt(stage, "anna owes Oren the rope!", room, importance=5)
 
@@ -92,7 +92,7 @@ def test_the_same_again_counts_more(stage, room):
     assert str(again).endswith("It was known already and counts more now.")
 
 
-def test_in_private_it_is_about_who_tells_it(stage, with_anna):
+def test_private_memory_is_about_the_partner(stage, with_anna):
     made = learnt(stage, "Ben stole the bread.", with_anna, about=str(stage.ben.id))
 
     assert (made.memory.about, made.memory.learnt) == (str(stage.anna.id), "private")
@@ -108,24 +108,24 @@ def test_in_private_it_is_about_who_tells_it(stage, with_anna):
         ("Anna owes \u202eOren a rope.", "Anna owes Oren a rope."),
     ],
 )
-def test_a_text_is_one_line_without_markup(stage, room, text, kept):
+def test_memory_text_is_one_line_without_markup(stage, room, text, kept):
     assert learnt(stage, text, room).memory.text == kept
 
 
 @pytest.mark.parametrize(
     ("text", "why"), [("", "no text"), ("|r \n", "no text"), ("word " * 70, "over 300 characters")]
 )
-def test_nothing_and_too_much_are_refused(stage, room, text, why):
+def test_empty_and_too_long_memory_texts_are_refused(stage, room, text, why):
     assert why in learnt(stage, text, room).refusal
 
 
-def test_a_wrong_importance_is_an_error_and_nothing_is_kept(stage, room):
+def test_invalid_importance_is_an_error_and_stores_nothing(stage, room):
     with pytest.raises(ComponentValueError, match="importance 11"):
         learnt(stage, "Anna owes Oren a rope.", room, importance=11)
     assert memories.held_by(stage.npc.ai.ref).memories == ()
 
 
-def test_over_the_bound_the_least_worth_is_dropped_and_logged(
+def test_least_important_memory_is_dropped_and_logged_over_the_limit(
     stage, room, memory_of_game, monkeypatch
 ):
     lines: list[str] = []
@@ -137,18 +137,21 @@ def test_over_the_bound_the_least_worth_is_dropped_and_logged(
     assert second.dropped == 1
     assert memories.held_by(stage.npc.ai.ref).memories == (second.memory,)
     assert lines == [
-        f"evennia_ai: NPC {stage.npc.ai.ref} has too many memories, dropped: {first.memory.origin}"
+        (
+            f"evennia_ai: NPC {stage.npc.ai.ref} had too many memories; the least important were"
+            f" dropped: {first.memory.origin}"
+        )
     ]
 
 
-def test_a_game_without_memory_remembers_nothing(stage, room, memory_of_game):
+def test_nothing_is_remembered_when_memory_is_off(stage, room, memory_of_game):
     memory_of_game(enabled=False)
 
     assert "EVENNIA_AI_MEMORY" in learnt(stage, "It rains.", room).refusal
     assert found(stage, "", room) == []
 
 
-def test_it_finds_what_it_is_asked_for_the_best_first(stage, room):
+def test_recall_returns_matching_memories_best_first(stage, room):
     learnt(stage, "Anna owes Oren a rope.", room)
     learnt(stage, "The ferry leaves at dawn.", room)
     learnt(stage, "A rope hangs in the boathouse, a long rope.", room, importance=9)
@@ -160,14 +163,14 @@ def test_it_finds_what_it_is_asked_for_the_best_first(stage, room):
     assert found(stage, "dragons", room) == []
 
 
-def test_without_words_it_finds_what_counts_most(stage, room):
+def test_recall_without_words_returns_the_best_memories(stage, room):
     learnt(stage, "It rains.", room, importance=1)
     learnt(stage, "The ferry is lost.", room, importance=9)
 
     assert found(stage, "", room, limit=1) == ["The ferry is lost."]
 
 
-def test_it_finds_what_is_about_one_person_or_the_world(stage, room):
+def test_recall_can_be_restricted_to_one_person_or_the_world(stage, room):
     learnt(stage, "Anna owes Oren a rope.", room, about=str(stage.anna.id))
     learnt(stage, "The ferry is lost.", room)
 
@@ -175,14 +178,14 @@ def test_it_finds_what_is_about_one_person_or_the_world(stage, room):
     assert found(stage, "", room, about="") == ["The ferry is lost."]
 
 
-def test_a_whisper_is_found_by_who_whispered_it_alone(stage, room, with_anna, with_ben):
+def test_whispered_memory_is_found_only_with_the_whisperer(stage, room, with_anna, with_ben):
     learnt(stage, "Anna fears the lake.", with_anna)
 
     assert found(stage, "lake", with_anna) == ["Anna fears the lake."]
     assert found(stage, "lake", with_ben) == found(stage, "lake", room) == []
 
 
-def test_what_is_found_is_fresh_again(stage, room):
+def test_found_memory_counts_as_recalled_now(stage, room):
     made = learnt(stage, "The ferry is lost.", room).memory
     models.Memory.objects.update(recalled_at=made.recalled_at - 100)
     forget_everything()
@@ -191,7 +194,7 @@ def test_what_is_found_is_fresh_again(stage, room):
     assert memories.get_memory(stage.npc.ai.ref, made.id).recalled_at >= made.recalled_at
 
 
-def test_what_was_said_around_it_is_kept_as_single_words(stage, room):
+def test_memory_stores_words_of_its_scene(stage, room):
     stage.talks_with(lambda request: "Aye, the storm took it.")
     stage.says(stage.anna, "Oren, where is the lantern of the mole?")
     made = learnt(stage, "Anna misses a light.", room).memory
@@ -200,13 +203,13 @@ def test_what_was_said_around_it_is_kept_as_single_words(stage, room):
     assert memories.changes_of(stage.npc.ai.ref, made.id)[0].value["scene"] == made.scene
 
 
-def test_who_it_cannot_see_is_no_part_of_the_scene(stage, room):
+def test_person_hidden_from_the_npc_is_not_in_the_scene(stage, room):
     stage.ben.locks.add("view:false();search:false()")
 
     assert "ben" not in learnt(stage, "It rains.", room).memory.scene.split()
 
 
-def test_it_is_found_by_what_was_said_around_it(stage, room):
+def test_memory_is_found_by_words_of_its_scene(stage, room):
     stage.talks_with(lambda request: "Aye, the storm took it.")
     stage.says(stage.anna, "Oren, where is the lantern of the mole?")
     learnt(stage, "Anna misses a light.", room)
@@ -214,7 +217,7 @@ def test_it_is_found_by_what_was_said_around_it(stage, room):
     assert found(stage, "lantern", room) == ["Anna misses a light."]
 
 
-def test_a_whisper_is_found_by_its_scene_with_who_whispered_it_alone(stage, room, with_anna):
+def test_whispered_memory_is_found_by_its_scene_only_with_the_whisperer(stage, room, with_anna):
     stage.talks_with(lambda request: "Hush.")
     stage.whispers(stage.anna, "The lantern of the mole was mine.")
     learnt(stage, "Anna misses a light.", with_anna)
@@ -224,7 +227,7 @@ def test_a_whisper_is_found_by_its_scene_with_who_whispered_it_alone(stage, room
     assert found(stage, "lantern", with_anna) == ["Anna misses a light."]
 
 
-def test_what_fits_best_is_found_first_however_old_it_is(stage, room):
+def test_best_matching_memory_is_first_even_if_it_is_old(stage, room):
     ref = stage.npc.ai.ref
     old = learnt(stage, "The ferry of Corvin sank.", room, importance=1).memory
     models.Memory.objects.filter(pk=old.id).update(recalled_at=old.recalled_at - 2000)

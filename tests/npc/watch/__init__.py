@@ -1,1 +1,1 @@
-"""Tests of `evennia_ai.npc.watch`: who looks on."""
+"""Tests of `evennia_ai.npc.watch`: request log, metrics, traces and watchdog."""

@@ -1,11 +1,11 @@
-"""A process with metrics for a test that scrapes it; it tells its port and needs no game.
+"""A process that serves metrics without a game, for a test that scrapes them over HTTP.
 
-`python -m tests.npc.watch.metrics_server`
+It prints its port. Run it with `python -m tests.npc.watch.metrics_server`.
 """
 
 
 def serve() -> None:
-    """Serve metrics whose gauges never change, until the process is ended."""
+    """Serve metrics with fixed gauges until the process is ended."""
     import django
 
     django.setup()

@@ -1,4 +1,4 @@
-"""Metrics: what is counted, and that Prometheus finds it on this machine."""
+"""Metrics: what they count, and that Prometheus can read them on this machine."""
 
 from dataclasses import replace
 from typing import Any
@@ -39,7 +39,7 @@ def a_row(**values: Any) -> NewCall:
 
 
 class Reactor:
-    """Of a reactor, what metrics need to listen."""
+    """The methods of a reactor that metrics need to listen."""
 
     def __init__(self, *errors: Exception) -> None:
         self.errors = list(errors)
@@ -74,7 +74,7 @@ def value(metrics: Metrics, name: str, **labels: str) -> float | None:
     return found
 
 
-def test_a_call_with_a_reply_is_counted(metrics: Metrics) -> None:
+def test_call_with_a_reply_is_counted(metrics: Metrics) -> None:
     metrics.answered(CALL, REPLY, a_row())
     assert value(metrics, "evennia_ai_model_calls_total", **OF_CALL, outcome="answered") == 1
     duration = "gen_ai_client_operation_duration_seconds_sum"
@@ -83,7 +83,7 @@ def test_a_call_with_a_reply_is_counted(metrics: Metrics) -> None:
     assert value(metrics, first, **OF_CALL) == 0.4
 
 
-def test_tokens_are_counted_by_kind(metrics: Metrics) -> None:
+def test_tokens_are_counted_by_kind_and_model(metrics: Metrics) -> None:
     metrics.answered(CALL, REPLY, a_row())
     metrics.answered(CALL, REPLY, a_row(cached_tokens=None, first_piece_seconds=None))
     found = {
@@ -95,14 +95,14 @@ def test_tokens_are_counted_by_kind(metrics: Metrics) -> None:
     assert value(metrics, usage, **OF_CALL, gen_ai_token_type="output") == 40
 
 
-def test_a_call_without_a_reply_is_counted_by_its_error(metrics: Metrics) -> None:
+def test_call_without_a_reply_is_counted_by_its_error(metrics: Metrics) -> None:
     metrics.failed(CALL, ModelTimeout("small", 5.0), a_row(outcome="failed:timeout"))
     assert value(metrics, "evennia_ai_model_calls_total", **OF_CALL, outcome="failed:timeout") == 1
     duration = "gen_ai_client_operation_duration_seconds_count"
     assert value(metrics, duration, **OF_CALL, error_type="ModelTimeout") == 1
 
 
-def test_turns_refusals_and_what_was_dropped_are_counted(metrics: Metrics) -> None:
+def test_turns_refusals_and_dropped_answers_are_counted(metrics: Metrics) -> None:
     times = iter([1.0, 3.0])
     watch = Watch([metrics], now=lambda: next(times))
     watch.turn_began("5", npc_name="Oren", conversation=1)
@@ -117,7 +117,7 @@ def test_turns_refusals_and_what_was_dropped_are_counted(metrics: Metrics) -> No
     assert value(metrics, "evennia_ai_dropped_total") == 4
 
 
-def test_how_things_stand_is_looked_up_when_somebody_asks(metrics: Metrics) -> None:
+def test_gauges_are_read_when_the_page_is_requested(metrics: Metrics) -> None:
     assert value(metrics, "evennia_ai_queue_length") == 3
     assert value(metrics, "evennia_ai_turns_in_flight") == 2
     assert value(metrics, "evennia_ai_stopped") == 1
@@ -126,7 +126,7 @@ def test_how_things_stand_is_looked_up_when_somebody_asks(metrics: Metrics) -> N
     assert value(metrics, state, endpoint="small", state="closed") == 0
 
 
-def test_the_work_of_workers_is_looked_up_where_there_are_some(metrics: Metrics) -> None:
+def test_gauges_of_workers_are_read_when_there_are_workers(metrics: Metrics) -> None:
     assert value(metrics, "evennia_ai_workers") is None
     work = WorkGauges(
         workers=2,
@@ -145,14 +145,14 @@ def test_the_work_of_workers_is_looked_up_where_there_are_some(metrics: Metrics)
     assert value(with_work, "evennia_ai_jobs_unsent") == 4
 
 
-def test_no_text_and_no_npc_is_on_the_page(metrics: Metrics) -> None:
+def test_page_contains_no_text_and_no_npc(metrics: Metrics) -> None:
     metrics.answered(CALL, REPLY, a_row(npc_ref="npc-4711", player_ref="player-4712"))
     page = metrics.page().decode()
     assert "gen_ai_client_operation_duration_seconds_bucket" in page
     assert not any(text in page for text in ("a secret", "npc-4711", "player-4712"))
 
 
-def test_it_listens_on_this_machine_alone_until_it_is_closed() -> None:
+def test_metrics_listen_on_the_loopback_address_until_closed() -> None:
     reactor = Reactor()
     metrics = Metrics(lambda: GAUGES, port=9100, reactor=reactor)
     metrics.open()
@@ -162,21 +162,21 @@ def test_it_listens_on_this_machine_alone_until_it_is_closed() -> None:
     assert reactor.stopped == 1
 
 
-def test_a_port_that_is_taken_is_tried_again(logged: list[str]) -> None:
+def test_metrics_try_a_taken_port_again(logged: list[str]) -> None:
     from twisted.internet.error import CannotListenError
 
     reactor = Reactor(CannotListenError(LOOPBACK, 9100, OSError("in use")))
     metrics = Metrics(lambda: GAUGES, port=9100, reactor=reactor)
     metrics.open()
     assert reactor.listened == []
-    assert "tried again in 5 s" in logged[0]
+    assert "trying again in 5 s" in logged[0]
     reactor.later[0]()
     assert reactor.listened == [(9100, LOOPBACK)]
 
 
 @pytest.mark.service
-def test_the_page_is_scraped_over_http() -> None:
-    """A real reactor in a process of its own, which only listens and answers."""
+def test_metrics_page_can_be_scraped_over_http() -> None:
+    """The server is a process of its own with a real reactor."""
     import subprocess
     import sys
     import urllib.error

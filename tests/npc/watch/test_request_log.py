@@ -1,4 +1,4 @@
-"""The request log: both lines of a call, what stands in them, and what never does."""
+"""The request log: both lines of a call, what they contain, and what they must never contain."""
 
 import json
 from dataclasses import replace
@@ -55,7 +55,7 @@ def lines_of(logged: list[str], tag: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.req("S0-50")
-def test_both_lines_of_a_call_are_logged_and_belong_together(stage: Any, logged: list[str]) -> None:
+def test_both_lines_of_a_call_are_logged_with_the_same_id(stage: Any, logged: list[str]) -> None:
     watched_by(stage, RequestLog(), REPLY)
     called(request_of())
     (request,), (response,) = lines_of(logged, "LLM_REQUEST"), lines_of(logged, "LLM_RESPONSE")
@@ -65,7 +65,7 @@ def test_both_lines_of_a_call_are_logged_and_belong_together(stage: Any, logged:
 
 
 @pytest.mark.req("S0-50")
-def test_the_flag_switches_the_log_on_and_off(
+def test_setting_switches_the_request_log_on_and_off(
     stage: Any, logged: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from evennia_ai.services.settings.conf import conf
@@ -83,7 +83,7 @@ def test_the_flag_switches_the_log_on_and_off(
 
 
 @pytest.mark.req("S0-51", "S1-10")
-def test_the_dynamic_context_stands_after_the_history_and_before_the_current_message(
+def test_dynamic_context_is_logged_between_history_and_current_message(
     stage: Any, logged: list[str]
 ) -> None:
     watched_by(stage, RequestLog(), REPLY)
@@ -100,9 +100,7 @@ def test_the_dynamic_context_stands_after_the_history_and_before_the_current_mes
 
 
 @pytest.mark.req("S0-51", "S1-10")
-def test_a_turn_in_the_game_shows_its_dynamic_context_in_its_place(
-    stage: Any, logged: list[str]
-) -> None:
+def test_turn_in_the_game_logs_its_dynamic_context_in_place(stage: Any, logged: list[str]) -> None:
     watched_by(stage, RequestLog(), "Aye.", "Aye.")
     for said in ("Oren, are you there?", "Oren, when does the ferry sail?"):
         stage.says(stage.anna, said)
@@ -117,23 +115,23 @@ def test_a_turn_in_the_game_shows_its_dynamic_context_in_its_place(
     ]
 
 
-def test_messages_that_were_joined_for_a_strict_model_have_all_their_kinds() -> None:
+def test_message_joined_for_a_strict_model_has_all_its_kinds() -> None:
     sent = request_of(profile=STRICT).messages
     assert kinds_of(sent, PROMPT) == ["ordered", "history", "history", "dynamic_context+event"]
 
 
-def test_what_the_adapter_put_in_between_is_marked_as_added() -> None:
+def test_message_inserted_by_the_adapter_is_marked_as_added() -> None:
     prompt = (PROMPT[0], replace(PROMPT[2]), PROMPT[4])
     sent = request_of(prompt, profile=STRICT).messages
     assert [message.role for message in sent] == ["system", "user", "assistant", "user"]
     assert kinds_of(sent, prompt) == ["ordered", "added", "history", "event"]
 
 
-def test_without_a_prompt_nothing_is_known_of_the_messages() -> None:
+def test_kind_is_message_without_a_prompt() -> None:
     assert kinds_of([ChatMessage(role="user", content="hello")], ()) == ["message"]
 
 
-def test_a_request_of_another_name_is_told_by_it(stage: Any, logged: list[str]) -> None:
+def test_request_is_logged_with_its_own_name(stage: Any, logged: list[str]) -> None:
     watched_by(stage, RequestLog(), REPLY)
     called(request_of(), role="summariser", name="restricted_kb_safe_summary")
     for tag in ("LLM_REQUEST", "LLM_RESPONSE"):
@@ -141,9 +139,7 @@ def test_a_request_of_another_name_is_told_by_it(stage: Any, logged: list[str]) 
         assert line["name"] == "restricted_kb_safe_summary"
 
 
-def test_a_text_is_told_by_its_length_its_hash_and_its_first_words(
-    stage: Any, logged: list[str]
-) -> None:
+def test_text_is_logged_as_length_hash_and_first_words(stage: Any, logged: list[str]) -> None:
     watched_by(stage, RequestLog(), REPLY)
     called(request_of())
     (request,) = lines_of(logged, "LLM_REQUEST")
@@ -155,7 +151,7 @@ def test_a_text_is_told_by_its_length_its_hash_and_its_first_words(
     assert "harbour master" not in "".join(logged)
 
 
-def test_a_text_is_logged_in_full_where_the_game_asks_for_it(stage: Any, logged: list[str]) -> None:
+def test_text_is_logged_in_full_when_the_setting_asks_for_it(stage: Any, logged: list[str]) -> None:
     watched_by(stage, RequestLog(in_full=True), REPLY)
     called(request_of())
     (request,) = lines_of(logged, "LLM_REQUEST")
@@ -163,7 +159,7 @@ def test_a_text_is_logged_in_full_where_the_game_asks_for_it(stage: Any, logged:
 
 
 @pytest.mark.req("S0-53")
-def test_what_the_model_returned_is_logged(stage: Any, logged: list[str]) -> None:
+def test_reply_of_the_model_is_logged(stage: Any, logged: list[str]) -> None:
     watched_by(stage, RequestLog(), REPLY)
     called(request_of())
     (response,) = lines_of(logged, "LLM_RESPONSE")
@@ -172,7 +168,7 @@ def test_what_the_model_returned_is_logged(stage: Any, logged: list[str]) -> Non
     assert (response["input_tokens"], response["output_tokens"]) == (40, 4)
 
 
-def test_calls_of_tools_are_logged_by_name_and_cut_as_texts_are(
+def test_tool_calls_are_logged_by_name_with_shortened_arguments(
     stage: Any, logged: list[str]
 ) -> None:
     call = ToolCall(id="1", name="remember", arguments='{"text": "' + "x" * 100 + '"}')
@@ -185,7 +181,7 @@ def test_calls_of_tools_are_logged_by_name_and_cut_as_texts_are(
     assert len(told["text"]) == 63
 
 
-def test_a_failure_is_logged(stage: Any, logged: list[str]) -> None:
+def test_failed_call_is_logged(stage: Any, logged: list[str]) -> None:
     watched_by(stage, RequestLog(), ModelRefused("small", 400, "too long"))
     called(request_of())
     (response,) = lines_of(logged, "LLM_RESPONSE")
@@ -194,7 +190,7 @@ def test_a_failure_is_logged(stage: Any, logged: list[str]) -> None:
 
 
 @pytest.mark.req("S0-53")
-def test_a_key_is_never_logged(stage: Any, logged: list[str]) -> None:
+def test_key_of_a_model_is_never_logged(stage: Any, logged: list[str]) -> None:
     log = RequestLog(in_full=True, secrets=[SecretText("sk-very-secret"), SecretText()])
     said = "my key is sk-very-secret"
     watched_by(
@@ -208,7 +204,7 @@ def test_a_key_is_never_logged(stage: Any, logged: list[str]) -> None:
     assert "my key is ***" in logged[0]
 
 
-def test_the_keys_of_the_settings_are_the_secrets(
+def test_keys_in_the_settings_are_masked(
     stage: Any, logged: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from evennia_ai.services.settings.conf import conf
@@ -226,9 +222,7 @@ def test_the_keys_of_the_settings_are_the_secrets(
 @pytest.mark.parametrize(
     "text", ["a\nb", "\x1b[31mred", "\u202eevil", "\u2028", "\x00", "\x7f", "\ud800"]
 )
-def test_a_line_of_the_log_is_one_line_of_plain_signs(
-    stage: Any, logged: list[str], text: str
-) -> None:
+def test_log_line_is_one_line_of_ascii(stage: Any, logged: list[str], text: str) -> None:
     watched_by(stage, RequestLog(in_full=True), replace(REPLY, text=text))
     prompt = (Message(role="user", content=text, block="event"),)
     called(request_of(prompt), prompt)

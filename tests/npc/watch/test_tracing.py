@@ -1,4 +1,4 @@
-"""Traces: spans of turns and calls, by the names of the GenAI conventions."""
+"""Traces: spans of turns and calls, named as in the GenAI conventions."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ REPLY = ChatReply(text="another secret", model="small-1")
 
 
 class Traced:
-    """A watch, and the spans that have ended."""
+    """A watch with traces, and the spans that have ended."""
 
     def __init__(self, *, with_content: bool = False) -> None:
         self.exporter = InMemorySpanExporter()
@@ -76,7 +76,7 @@ def traced() -> Traced:
     return Traced()
 
 
-def test_the_call_of_a_turn_is_inside_of_it(traced: Traced) -> None:
+def test_span_of_a_call_is_inside_the_span_of_its_turn(traced: Traced) -> None:
     traced.turn()
     call, turn = traced.spans
     assert (call.name, turn.name) == ("chat small", "invoke_agent Oren")
@@ -84,14 +84,14 @@ def test_the_call_of_a_turn_is_inside_of_it(traced: Traced) -> None:
     assert turn.parent is None
 
 
-def test_the_call_of_another_npc_is_not_inside_of_it(traced: Traced) -> None:
+def test_span_of_a_call_is_not_inside_the_turn_of_another_npc(traced: Traced) -> None:
     traced.watch.turn_began("5", npc_name="Oren", conversation=9)
     traced.call(npc_ref="6")
     (call,) = traced.spans
     assert call.parent is None
 
 
-def test_a_turn_tells_who_and_where_and_how_long(traced: Traced) -> None:
+def test_span_of_a_turn_has_npc_conversation_and_duration(traced: Traced) -> None:
     traced.turn()
     turn = traced.spans[1]
     assert dict(turn.attributes) == {
@@ -104,7 +104,7 @@ def test_a_turn_tells_who_and_where_and_how_long(traced: Traced) -> None:
     assert turn.end_time - turn.start_time == 2_000_000_000
 
 
-def test_a_call_tells_what_was_asked_and_what_it_took(traced: Traced) -> None:
+def test_span_of_a_call_has_request_and_usage(traced: Traced) -> None:
     traced.call()
     (call,) = traced.spans
     assert dict(call.attributes) == {
@@ -126,7 +126,7 @@ def test_a_call_tells_what_was_asked_and_what_it_took(traced: Traced) -> None:
     }
 
 
-def test_a_failure_is_told_by_its_kind_alone(traced: Traced) -> None:
+def test_span_of_a_failed_call_has_only_the_kind_of_error(traced: Traced) -> None:
     traced.call(error=ModelRefused("small", 400, "the text was: a secret"))
     (call,) = traced.spans
     assert call.status.status_code is StatusCode.ERROR
@@ -135,17 +135,17 @@ def test_a_failure_is_told_by_its_kind_alone(traced: Traced) -> None:
     assert "secret" not in call.to_json()
 
 
-def test_a_failed_turn_is_an_error(traced: Traced) -> None:
+def test_span_of_a_failed_turn_is_an_error(traced: Traced) -> None:
     traced.turn("failed")
     assert traced.spans[1].status.status_code is StatusCode.ERROR
 
 
-def test_what_was_said_is_in_no_span(traced: Traced) -> None:
+def test_spans_contain_no_words_by_default(traced: Traced) -> None:
     traced.turn()
     assert not any("secret" in span.to_json() for span in traced.spans)
 
 
-def test_what_was_said_is_in_the_spans_where_the_game_asks_for_it() -> None:
+def test_spans_contain_words_when_the_setting_asks_for_it() -> None:
     traced = Traced(with_content=True)
     traced.call()
     (call,) = traced.spans
@@ -153,7 +153,7 @@ def test_what_was_said_is_in_the_spans_where_the_game_asks_for_it() -> None:
     assert "another secret" in call.attributes["gen_ai.output.messages"]
 
 
-def test_what_is_open_ends_with_the_server(traced: Traced) -> None:
+def test_open_spans_end_when_the_server_stops(traced: Traced) -> None:
     traced.watch.turn_began("5", npc_name="Oren", conversation=9)
     traced.watch.close()
     assert [span.name for span in traced.spans] == ["invoke_agent Oren"]

@@ -1,4 +1,4 @@
-"""What holds the game up is told with its stack."""
+"""The watchdog logs the stack of code that blocks the reactor."""
 
 import queue
 import threading
@@ -14,7 +14,7 @@ ENOUGH_SECONDS = 30.0
 
 
 class Loop:
-    """A reactor: a thread that calls what it is given, one thing at a time."""
+    """A thread that calls functions one after the other, like a reactor."""
 
     def __init__(self) -> None:
         self._waiting: queue.Queue[Callable[[], object] | None] = queue.Queue()
@@ -25,7 +25,7 @@ class Loop:
         self._waiting.put(lambda: do(*given))
 
     def done(self, do: Callable[[], object]) -> None:
-        """Call it there, and wait until it is through."""
+        """Call a function in the loop's thread, and wait until it has returned."""
         through = threading.Event()
         self.callFromThread(do)
         self.callFromThread(through.set)
@@ -41,7 +41,7 @@ class Loop:
 
 
 class Watched:
-    """A loop with a watchdog, and what that said."""
+    """A loop with a watchdog, and the lines that the watchdog logged."""
 
     def __init__(self, loop: Loop) -> None:
         self.loop = loop
@@ -73,28 +73,30 @@ def painting_a_boat() -> None:
     time.sleep(0.2)
 
 
-def test_what_holds_everybody_up_is_told_with_its_stack(watched: Watched) -> None:
+def test_blocking_code_is_logged_with_its_stack(watched: Watched) -> None:
     watched.loop.done(ringing_a_bell)
     told = watched.waits_until_told()
     assert "the game was blocked for" in told
     assert "ringing_a_bell" in told
 
 
-def test_a_place_is_told_once_for_a_while(watched: Watched) -> None:
+def test_same_place_is_logged_once_within_the_repeat_time(watched: Watched) -> None:
     for holding_up in (ringing_a_bell, ringing_a_bell, painting_a_boat):
         watched.loop.done(holding_up)
     assert "ringing_a_bell" in watched.waits_until_told()
     assert "painting_a_boat" in watched.waits_until_told()
 
 
-def test_a_place_is_told_again_later(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_same_place_is_logged_again_after_the_repeat_time(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(watchdog, "REPEAT_SECONDS", 0.0)
     for _ in range(2):
         watched.loop.done(ringing_a_bell)
         assert "ringing_a_bell" in watched.waits_until_told()
 
 
-def test_a_watchdog_ends_where_no_reactor_answers_it_any_more(watched: Watched) -> None:
+def test_watchdog_ends_when_the_reactor_has_stopped(watched: Watched) -> None:
     watched.loop.stop()
     watched.dog.end()
     dogs = [one for one in threading.enumerate() if one.name == "evennia_ai: what is slow"]

@@ -1,4 +1,4 @@
-"""Telemetry: who watches by the settings, and a game without the packages for it."""
+"""Which settings create which watchers, and what happens if their packages are missing."""
 
 import builtins
 import subprocess
@@ -21,7 +21,7 @@ EXPORTERS: list[InMemorySpanExporter] = []
 
 
 def exporter() -> InMemorySpanExporter:
-    """What a game names in `EVENNIA_AI_TRACES`."""
+    """An exporter that a game can name in `EVENNIA_AI_TRACES`."""
     EXPORTERS.append(InMemorySpanExporter())
     return EXPORTERS[-1]
 
@@ -37,7 +37,7 @@ def watchers(**settings: Any) -> list[Any]:
 
 
 def without(*packages: str) -> Any:
-    """Python's import, as it is where these packages are not installed."""
+    """Return Python's import function as it behaves if these packages are not installed."""
     real = builtins.__import__
 
     def refuses(name: str, *args: Any, **kwargs: Any) -> Any:
@@ -48,13 +48,13 @@ def without(*packages: str) -> Any:
     return refuses
 
 
-def test_nobody_watches_a_game_that_does_not_ask_for_it() -> None:
+def test_no_watcher_is_created_without_settings() -> None:
     assert watchers() == []
 
 
 @pytest.mark.long
-def test_nothing_of_it_is_imported_where_nobody_asks_for_it() -> None:
-    """In a process of its own: here everything is imported already."""
+def test_telemetry_packages_are_not_imported_without_settings() -> None:
+    """This needs a process of its own, because the packages are already imported here."""
     program = (
         "import sys, django; django.setup(); import evennia; evennia._init();"
         "import evennia_ai.npc.runtime as running; running.runtime();"
@@ -76,13 +76,13 @@ def test_nothing_of_it_is_imported_where_nobody_asks_for_it() -> None:
         ({"traces": Tracing(to="tests.npc.watch.test_watchers.exporter")}, Traces),
     ],
 )
-def test_a_setting_makes_a_watcher(settings: Any, kind: type) -> None:
+def test_setting_creates_its_watcher(settings: Any, kind: type) -> None:
     (watcher,) = watchers(**settings)
     assert isinstance(watcher, kind)
     watcher.close()
 
 
-def test_spans_reach_the_exporter_of_the_game_when_the_server_stops() -> None:
+def test_spans_reach_the_games_exporter_when_the_server_stops() -> None:
     (watcher,) = watchers(traces=Tracing(to="tests.npc.watch.test_watchers.exporter"))
     watch = Watch([watcher], now=lambda: 100.0)
     watch.turn_began("5", npc_name="Oren", conversation=1)
@@ -98,7 +98,7 @@ def test_spans_reach_the_exporter_of_the_game_when_the_server_stops() -> None:
         ({"traces": Tracing(to="global")}, "opentelemetry"),
     ],
 )
-def test_a_game_without_the_package_runs_unwatched_and_says_so(
+def test_game_runs_without_a_watcher_and_logs_it_when_the_package_is_missing(
     logged: list[str], monkeypatch: pytest.MonkeyPatch, settings: Any, package: str
 ) -> None:
     monkeypatch.setattr(builtins, "__import__", without(package))
@@ -109,7 +109,7 @@ def test_a_game_without_the_package_runs_unwatched_and_says_so(
     assert 'pip install "evennia-ai[telemetry]"' in logged[0]
 
 
-def test_an_exporter_that_is_not_there_is_told(logged: list[str]) -> None:
+def test_missing_exporter_is_logged(logged: list[str]) -> None:
     assert watchers(traces=Tracing(to="world.nowhere.exporter")) == []
     assert "world" in logged[0]
 
@@ -121,7 +121,7 @@ def test_an_exporter_that_is_not_there_is_told(logged: list[str]) -> None:
         ("traces", Tracing(to="global"), "opentelemetry"),
     ],
 )
-def test_a_missing_package_is_a_warning_at_the_start(
+def test_check_warns_of_a_missing_package(
     monkeypatch: pytest.MonkeyPatch, setting: str, value: Any, package: str
 ) -> None:
     monkeypatch.setattr("evennia_ai.services.settings.conf.find_spec", lambda name: None)
@@ -130,7 +130,7 @@ def test_a_missing_package_is_a_warning_at_the_start(
     assert doubt.hint == 'Type: pip install "evennia-ai[telemetry]"'
 
 
-def test_nothing_is_missing_where_it_is_installed() -> None:
+def test_check_reports_nothing_when_the_package_is_installed() -> None:
     found = _doubts(metrics_port=9100, traces=Tracing(to="global"))
     assert [one for one in found if one.id == "W004"] == []
 
