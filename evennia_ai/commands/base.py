@@ -20,6 +20,7 @@ from evennia.utils.utils import class_from_module
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from evennia_ai.commands.kept_cases import edits_made, note_edit
 from evennia_ai.commands.screens import Row, diffed, in_pages, shown_rows
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import (
@@ -132,6 +133,7 @@ class StrictCommand(COMMAND_CLASS):
     auto_help = False
     # The session in which the command was typed. Evennia's command handler sets it.
     session: Any = None
+    _edits_before = 0
     verbs: ClassVar[Mapping[str, str]] = {}
     other_words: ClassVar[Mapping[str, str]] = {}
     """Other words for switches: the words of other commands, and abbreviations that became
@@ -148,12 +150,16 @@ class StrictCommand(COMMAND_CLASS):
 
     def func(self) -> Run:
         """Run the switch, or say in one line why not."""
+        self._edits_before = edits_made()
         try:
             done = getattr(self, self.verbs[self._verb()])()
         except EvenniaAIError as error:
             self.say_error(error)
             return None
-        return self._asked(done) if isinstance(done, GeneratorType) else None
+        if isinstance(done, GeneratorType):
+            return self._asked(done)
+        self._note_edit()
+        return None
 
     def get_help(self, caller: Any, cmdset: Any) -> str:
         """Return the help text with its braces escaped. A hook of Evennia."""
@@ -230,7 +236,7 @@ class StrictCommand(COMMAND_CLASS):
         """
         if waiting and not done.called:
             self.say(waiting)
-        done.addCallback(by).addErrback(self.failed)
+        done.addCallback(by).addErrback(self.failed).addCallback(lambda _: self._note_edit())
 
     def failed(self, failure: Failure) -> None:
         """Tell the caller why a switch that waited for something failed."""
@@ -286,6 +292,12 @@ class StrictCommand(COMMAND_CLASS):
             yield from questions
         except EvenniaAIError as error:
             self.say_error(error)
+        self._note_edit()
+
+    def _note_edit(self) -> None:
+        """Say how many kept cases get another prompt, if this command has edited something."""
+        before, self._edits_before = self._edits_before, edits_made()
+        note_edit(before, self.say)
 
 
 def unexpected(failure: Failure) -> str:

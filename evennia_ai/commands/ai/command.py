@@ -15,6 +15,7 @@ from evennia_ai.commands.ai.history import (
     replay_lines,
     verify_lines,
 )
+from evennia_ai.commands.ai.kept import KeptSwitches
 from evennia_ai.commands.ai.memory import (
     FORGET_USAGE,
     forget_player,
@@ -67,7 +68,7 @@ FULL: Final = "full"
 """The value of a switch that shows a screen with nothing folded."""
 
 
-class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
+class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches, KeptSwitches):
     """
     Look into the mind of an NPC
 
@@ -113,6 +114,11 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
       request  - <npc>[/<turn>]: write everything that the prompt was made from
                  into a file of the card folder; you can send it with a bug
                  report, and evennia-ai compose --request makes the same prompt
+      keep     - <npc>[/<turn>] [= <what it is about>]: keep a good answer, to be
+                 told when its prompt becomes another one
+      kept     - [<case>]: list the kept answers and their states, or show what
+                 differs in one
+      kept/accept - <case>: the prompt that it gets now is right
       branch   - <npc>/<turn>: continue from a past turn, unheard by the game;
                  then <npc> = <text>: say something; <npc>: show what was said
       branch/prompt - <npc>[/<turn of the branch>] [= <part>]: show its prompt
@@ -196,6 +202,8 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
       ai/export oren = evening
       ai/request oren
       ai/import oren
+      ai/keep oren = asks about the night ferry
+      ai/kept
       ai/branch oren/2
       ai/branch oren = What if I had paid?
       ai/branch/close oren
@@ -225,6 +233,8 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
         "set": "set_one",
         **alike("profile check verify export request undo retry correct reset"),
         "import": "import_file",
+        **alike("keep kept"),
+        "kept/accept": "kept_accept",
         "branch": "branch",
         "branch/prompt": "branch_prompt",
         "branch/close": "branch_close",
