@@ -35,6 +35,15 @@ from evennia_ai.services.llm.reasoning import (
     without_thoughts,
 )
 from evennia_ai.services.llm.text_calls import without_calls
+from evennia_ai.services.llm.unwrapping import (
+    is_script_label,
+    is_wrapping,
+    may_be_introduction,
+    others_part,
+    speech_in_json,
+    unwrapped,
+    without_frame,
+)
 
 MOST_WRITTEN: Final = 100_000
 """The most characters of a reply that are searched for marks, hidden reasoning included."""
@@ -107,8 +116,14 @@ def spoken_text(
     """
     names = tuple(own_names)
     own: list[str] = []
-    for line in visible_text(written_text(text, late_end=late_end)).split("\n"):
-        part = own_part(line.strip(), names, other_names)
+    written = visible_text(written_text(text, late_end=late_end))
+    lines = [line.strip() for line in unwrapped(written, own_names=names).split("\n")]
+    # A name before a colon is a speaker if the speaker's own label follows, as in a script.
+    last_own = max((n for n, line in enumerate(lines) if n and is_labelled(line, names)), default=0)
+    for number, line in enumerate(lines):
+        part = own_part(line, names, other_names)
+        if number < last_own and part.text == line and is_script_label(line):
+            break
         own.append(part.text)
         if part.is_last:
             break
@@ -124,7 +139,9 @@ def written_text(text: str, *, late_end: LateEnd = "hides_all_before") -> str:
     """
     if len(text) > MOST_WRITTEN:
         text = "" if late_end == "hides_all_before" else text[:MOST_WRITTEN]
-    said = without_calls(without_thoughts(text, late_end=late_end))
+    told = without_thoughts(text, late_end=late_end)
+    said = speech_in_json(told)
+    said = without_calls(told) if said is None else said
     return without_marks(said).lstrip()[:LOOKED_AT_CHARACTERS]
 
 
@@ -186,6 +203,8 @@ def own_part(line: str, own_names: Collection[str], other_names: Collection[str]
         return OwnPart("", is_last=True)
     role = _OTHER_ROLE_IN_LINE.search(line)
     line = line[: role.start()].rstrip() if role else line
+    ends = others_part(line, [name for name in other_names if name.casefold() not in known])
+    line = line if ends is None else line[:ends].rstrip()
     line = _OWN_ROLE_LINE.sub("", line)
     names = (*own_names, *OWN_ROLES)
     for _ in range(LABELS_IN_A_ROW):
@@ -193,7 +212,7 @@ def own_part(line: str, own_names: Collection[str], other_names: Collection[str]
         if not bare:
             break
         line = _unquoted(bare[0])
-    return OwnPart(line, is_last=role is not None)
+    return OwnPart(line, is_last=role is not None or ends is not None)
 
 
 def is_labelled(line: str, names: Iterable[str]) -> bool:
@@ -203,8 +222,11 @@ def is_labelled(line: str, names: Iterable[str]) -> bool:
 
 def may_be_labelled(start: str, name: str) -> bool:
     """True if a line that begins like this may still become a line with the label `name`."""
-    if not name or len(start) >= len(name) + 2 * _MARKS_AROUND + 1:
+    if not name:
         return False
+    is_framed = re.match(rf"[*_]*{re.escape(name)} ?[(\[（][^()\[\]（）]*[)\]）]?[*_ ]*\Z", start, re.I)
+    if len(start) >= len(name) + 2 * _MARKS_AROUND + 1:
+        return is_framed is not None
     head = name[:_HEAD_CHARACTERS]
     short = len(start) < _MARKS_AROUND + len(head)
     return short or re.match(_OPENED + re.escape(head), start, re.IGNORECASE) is not None
@@ -218,7 +240,7 @@ def _without_label(line: str, name: str) -> str | None:
     """
     label = _label(name).match(line) if name and _may_hold_label(line, name) else None
     if label is None:
-        return None
+        return without_frame(line, name)
     rest = line[label.end() :]
     closing = label["opened"].strip()[::-1].translate(_CLOSING)
     if not closing or closing in label["closed"]:
@@ -355,7 +377,7 @@ class SpokenStart:
         if self._is_over or not self._take(self._leading.feed(piece)):
             return []
         text = self._certain_speech()
-        if may_be_preamble(text) or not keeps_its_quotes(text):
+        if may_be_preamble(text) or may_be_introduction(text) or not keeps_its_quotes(text):
             return []
         return list(self._whole_sentences(text))
 
@@ -393,7 +415,12 @@ class SpokenStart:
         self._is_over = at_a_mark or self._seen_characters > self._max_characters + MORE_CHARACTERS
         *whole, self._line = (self._line + self._without_double_space(new)).split("\n")
         for line in map(str.strip, whole):
+            if is_wrapping(line):  # only the whole reply shows what is said of it
+                self._is_over, self._line = True, ""
+                break
             self._end_line(line)
+        if is_wrapping(self._line.strip()):
+            self._is_over, self._line = True, ""
         return bool(new.strip(" "))
 
     def _without_double_space(self, new: str) -> str:

@@ -316,7 +316,6 @@ def test_unreadable_textual_call_is_neither_said_nor_run(text: str) -> None:
         "Look (at the boat)!",
         "The name(s) of the ships.",
         "[Anna (the captain) nods]",
-        "```\nAye.\n```",
         "a < b and b > c",
     ],
 )
