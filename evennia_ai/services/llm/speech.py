@@ -415,13 +415,16 @@ class SpokenStart:
         self._is_over = at_a_mark or self._seen_characters > self._max_characters + MORE_CHARACTERS
         *whole, self._line = (self._line + self._without_double_space(new)).split("\n")
         for line in map(str.strip, whole):
-            if is_wrapping(line):  # only the whole reply shows what is said of it
+            if self._is_wrapping(line):  # only the whole reply shows what is said of it
                 self._is_over, self._line = True, ""
                 break
             self._end_line(line)
-        if is_wrapping(self._line.strip()):
+        if self._is_wrapping(self._line.strip()):
             self._is_over, self._line = True, ""
         return bool(new.strip(" "))
+
+    def _is_wrapping(self, line: str) -> bool:
+        return is_wrapping(own_part(line, self._own_names, self._other_names).text)
 
     def _without_double_space(self, new: str) -> str:
         """Return new text without its leading space if the line already ends in one."""

@@ -164,8 +164,8 @@ def unwrapped(text: str, *, own_names: Sequence[str]) -> str:
 
 def is_wrapping(line: str) -> bool:
     """True if `unwrapped` may change this line, or a line that begins like this."""
-    patterns = (_MAY_CHANGE, _OFFER, _SCRIPT)
-    return any(pattern.search(line) is not None for pattern in patterns)
+    is_changed = any(pattern.search(line) for pattern in (_MAY_CHANGE, _OFFER))
+    return is_changed or is_script_label(line)
 
 
 def is_script_label(line: str) -> bool:
