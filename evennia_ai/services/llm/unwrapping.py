@@ -128,16 +128,21 @@ _HTML: Final = re.compile(
 )
 # `[give: jar -> Anna]`; not `[Note: ...]`, which odd_replies reports.
 _ORDER: Final = re.compile(
-    r"[\[{<](?-i:[a-z_]{2,24}) ?[:=](?!//)[^\[\]{}<>\n]{1,120}[\]}>]|"
-    r"[\[{<](?-i:[a-z_]{2,24}) [^\[\]{}<>\n]{0,60}->[^\[\]{}<>\n]{1,60}[\]}>]"
+    r"\[[a-z_]{2,24} ?[:=](?!//)[^\[\]\n]{1,120}\]|\[[a-z_]{2,24} [^\[\]\n]{0,60}->[^\[\]\n]{1,60}\]|"
+    r"\{[a-z_]{2,24} ?[:=][^{}\n]{1,120}\}|<[a-z_]{2,24}(?: \w{1,20}=[^<>\n]{1,80})+/?>"
 )
 _OWN_TEMPLATE: Final = re.compile(r"\{\{ {0,2}(?:char|bot|npc|name) {0,2}\}\}|<(?:BOT|CHAR)>", re.IGNORECASE)
 _USER_TEMPLATE: Final = re.compile(r"\{\{ {0,2}(?:user|player) {0,2}\}\}|<USER>", re.IGNORECASE)
 _SCRIPT: Final = re.compile(r"[*_\[ ]{0,4}[^\W\d_a-z][\w'’-]{0,24}(?: [^\W\d_a-z][\w'’-]{0,24})?[*_\] ]{0,4}[:：]")
+_TELLING: Final = (
+    r"says|asks|answers|replies|adds|whispers|mutters|murmurs|shouts|calls|cries|exclaims|"
+    r"sagt|fragt|antwortet|erwidert|flüstert|ruft|dit|demande|répond|chuchote|s['’]exclame|"
+    r"dice|pregunta|responde|contesta|susurra|exclama|говорит|спрашивает|отвечает|шепчет|кричит"
+)
 _BLANKS: Final = re.compile(r" {2,}")
 
 _MAY_CHANGE: Final = re.compile(
-    r"\*\*|__|`|\{|\}|</?\w|\]\(|\A ?(?:#{1,6} |\||>|[-–—=~_*] ?[-–—=~_*])|\[[a-z_]{2,24} ?(?:[:=]|.*->)"
+    r"\*\*|__|`|\{|\}|\A ?[—–]|</?\w|\]\(|\A ?(?:#{1,6} |\||>|[-–—=~_*] ?[-–—=~_*])|\[[a-z_]{2,24} ?(?:[:=]|.*->)"
 )
 
 
@@ -157,7 +162,7 @@ def unwrapped(text: str, *, own_names: Sequence[str]) -> str:
     if own_names:
         text = _OWN_TEMPLATE.sub(lambda _: own_names[0], text)
     text = _without_fences(_USER_TEMPLATE.sub("you", text))
-    text = "\n".join(_plain_lines(text.split("\n")))
+    text = "\n".join(_undashed(line, own_names) for line in _plain_lines(text.split("\n")))
     text = _without_introduction(text.strip(), own_names)
     return _LAST_OFFER.sub("", text).strip()
 
@@ -290,6 +295,27 @@ def _plain_line(line: str) -> str:
     return _BLANKS.sub(" ", _ORDER.sub("", line)).strip()
 
 
+@lru_cache(maxsize=256)
+def _dashed(names: tuple[str, ...]) -> re.Pattern[str]:
+    """Return a pattern for speech between dashes with the speaker's name, as in Russian."""
+    who = "|".join(map(re.escape, names))
+    return re.compile(
+        rf"[—–] ?(?P<first>[^—–\n]{{1,400}}?),? ?[—–] ?(?:(?:{_TELLING}) (?:{who}|он|она|él|ella)"
+        rf"|(?:{who}) (?:{_TELLING}))[.,]?(?: ?[—–] ?(?P<rest>[^—–\n]{{1,400}}))?",
+        re.IGNORECASE,
+    )
+
+
+def _undashed(line: str, names: Sequence[str]) -> str:
+    dashed = _dashed(tuple(names)).fullmatch(line) if line[:1] in "—–" and names else None
+    if dashed is None:
+        return line
+    first, rest = dashed["first"].rstrip(), dashed["rest"]
+    if not first.endswith((".", "!", "?", "…")):
+        first += "." if not rest or rest[:1].isupper() else ","
+    return f"{first} {rest}" if rest else first
+
+
 def _bare_or_action(strong: re.Match[str]) -> str:
     """Return words in bold type. Whole sentences that tell of somebody stay an action."""
     inner = strong["inner"]
@@ -329,11 +355,6 @@ def without_frame(line: str, name: str) -> str | None:
     return rest
 
 
-_TELLING: Final = (
-    r"says|asks|answers|replies|adds|whispers|mutters|murmurs|shouts|calls|cries|exclaims|"
-    r"sagt|fragt|antwortet|erwidert|flüstert|ruft|dit|demande|répond|chuchote|s['’]exclame|"
-    r"dice|pregunta|responde|contesta|susurra|exclama|говорит|спрашивает|отвечает|шепчет|кричит"
-)
 _OPENING: Final = r"[\"“„«「—]"
 
 
