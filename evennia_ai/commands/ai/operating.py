@@ -18,6 +18,7 @@ from evennia_ai.npc.mind.news import is_told, set_told
 from evennia_ai.npc.model_calls.limits import is_stopped
 from evennia_ai.npc.npc_settings import SettingChange, changes_of
 from evennia_ai.npc.senses.presence import NPC
+from evennia_ai.services.llm.odd_replies import ODD
 from evennia_ai.store import model_calls
 from evennia_ai.store.history.past_turns import TurnLine, TurnPage, turn_page
 from evennia_ai.store.model_calls import ANSWERED, OFFLINE, UNSENT, NewCall, RefusedSaying
@@ -70,6 +71,9 @@ def index_rows() -> Iterator[str | Row]:
         yield (Span(f"{wish:31}"), Span(command, "component"))
 
 
+MOST_ODD: Final = 5
+
+
 def log_lines(npc: NPC, number: int) -> list[str]:
     """Return one page of what the NPC did. Page 1 is the newest."""
     ref = npc.ai.ref
@@ -82,9 +86,19 @@ def log_lines(npc: NPC, number: int) -> list[str]:
         raise CommandError(_nothing(npc, number))
     told.sort(key=lambda one: one[0], reverse=True)
     lines = [line for _, some in told for line in some]
+    if number == 1:
+        lines = [*_odd_replies(ref), *lines]
     head = f"What {npc.key} did, page {number}, the newest first:"
     more = [f"Older: ai/log {npc.key}/{number + 1}"] if page.has_older else []
     return [shown for line in (head, *lines, *more) for shown in wrap_hanging(line)]
+
+
+def _odd_replies(npc_ref: str) -> Iterator[str]:
+    """Yield how many replies of each model were odd in the last day."""
+    since = time.time() - model_calls.DAY_SECONDS
+    for model, outcome, times in model_calls.odd_replies(npc_ref, since=since, limit=MOST_ODD):
+        kinds = outcome.removeprefix(ODD).replace("+", ", ")
+        yield f"    odd replies of {escape_controls(model)} in 24 hours: {times} ({kinds})"
 
 
 def _others(npc: NPC, page: TurnPage) -> list[tuple[float, list[str]]]:

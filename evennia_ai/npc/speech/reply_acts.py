@@ -59,7 +59,8 @@ _MUTTERING: Final = (
     r"бормочет|кричит|вздыхает"
 )
 _WHISPERING: Final = (
-    r"whispers?|whispered|flüstert|flüsterte|chuchote|susurra|шепчет|прошептала?|低声说|小声说|ささやく"
+    r"whispers?|whispered|flüstert|flüsterte|chuchote|susurra|шепчет|прошептала?|"
+    r"低声说|小声说|ささやく"
 )
 # `, sagt Mira` after a quotation: in many languages the comma is outside the marks.
 _INVERTED_TAG: Final = re.compile(rf"\s?,?\s(?:{_SAYING}|{_MUTTERING}|{_WHISPERING})\s|と言|と答")
@@ -177,7 +178,7 @@ def _is_action(text: str, start: int, end: int) -> bool:
     """True if the words between marks such as * are an action, not just stressed words."""
     inner, after = text[start + 1 : end - 1], text[end:].lstrip(" ")
     is_told = _seems_a_verb(inner) or _THIRD_PERSON.match(inner) is not None
-    ends = not after or after[0] in '\n"“„«»「*_'
+    ends = not after or after[0] in '\n"“„«»「*_('
     if _SENTENCE_ENDED.search(text[:start]) is None:
         return is_told and (ends or text[:start].rstrip().endswith(","))
     return ends or is_told or after[0].isupper()
@@ -203,19 +204,19 @@ def _is_narrated(text: str, spans: Sequence[_Span], names: Sequence[str]) -> boo
     """True if only the quotations are speech and the rest narrates what the speaker does."""
     quoted = [span for span in spans if span.kind == "quoted"]
     plain = [span for span in spans if span.kind == "plain" and _has_words(text, span)]
+    is_alone = len(plain) == len(spans) == 1
     if quoted and plain and all(_narrates_oneself(text[one.start : one.end]) for one in plain):
         return True
     if any(_FIRST_PERSON.search(text, one.start, one.end) for one in plain):
-        return len(plain) == len(spans) == 1 and _SHORT_ACT.fullmatch(text.strip()) is not None
+        return is_alone and _SHORT_ACT.fullmatch(text.strip()) is not None
     if not quoted:
-        return len(plain) == len(spans) == 1 and _narrates_act(text, names)
+        return is_alone and _narrates_act(text, names)
     if not plain or quoted[0].start < plain[0].start:
         return True
     first = text[plain[0].start : plain[0].end]
-    if _leading_tag(names).search(first) and _starts_with(first, names):
-        return True
-    if _is_about(first, names):
-        return _BOUNDARY.search(first) is not None
+    is_tag = _starts_with(first, names) and _leading_tag(names).search(first) is not None
+    if is_tag or _is_about(first, names):
+        return is_tag or _BOUNDARY.search(first) is not None
     return any(_tag_pattern(names).match(text, one.end) for one in quoted)
 
 
@@ -266,31 +267,32 @@ def _read_tags(
     A quotation next to `Oren whispers to Anna` becomes a whisper, and so does the speech after
     such an action.
     """
-    spans = [span for span in spans if span.kind in ("action", "quoted") or _has_words(text, span)]
+    worded = [n for n, span in enumerate(spans) if span.kind != "plain" or _has_words(text, span)]
     read = list(spans)
-    for number, span in enumerate(spans):
-        following = spans[number + 1] if number + 1 < len(spans) else None
+    for place, number in enumerate(worded):
+        span = spans[number]
+        after_it = worded[place + 1] if place + 1 < len(worded) else number
+        before_it = worded[place - 1] if place else number
+        is_before_quote = spans[after_it].kind == "quoted" and after_it != number
+        is_after_quote = spans[before_it].kind == "quoted" and before_it != number
         stretch = text[span.start : span.end]
-        if span.kind == "action" and following is not None and following.kind != "action":
+        if span.kind == "action" and after_it != number and spans[after_it].kind != "action":
             target = _whisper_target(_whisper_act(names).match(stretch.strip("*_ ")))
             if target:
-                read[number + 1] = replace(following, whispered_to=target)
+                read[after_it] = replace(spans[after_it], whispered_to=target)
                 read[number] = replace(span, end=span.start)
         elif narrated and span.kind == "plain":
-            before = spans[number - 1] if number and spans[number - 1].kind == "quoted" else None
-            is_within = before is not None and text[: before.end - 1].rstrip().endswith(",")
-            trailing = _tag_pattern(names).match(stretch) if before is not None else None
-            leading = _leading_tag(names).search(stretch)
-            if following is None or following.kind != "quoted":
-                leading = None
+            is_within = is_after_quote and text[: spans[before_it].end - 1].rstrip().endswith(",")
+            trailing = _tag_pattern(names).match(stretch) if is_after_quote else None
+            leading = _leading_tag(names).search(stretch) if is_before_quote else None
             if leading is not None and not is_within:
                 read[number] = replace(span, end=span.start + leading.start())
                 trailing = None
             target = _whisper_target(trailing or leading)
-            if target and before is not None and trailing is not None:
-                read[number - 1] = replace(before, whispered_to=target)
-            if target and following is not None and following.kind == "quoted":
-                read[number + 1] = replace(following, whispered_to=target)
+            if target and trailing is not None:
+                read[before_it] = replace(spans[before_it], whispered_to=target)
+            if target and is_before_quote:
+                read[after_it] = replace(spans[after_it], whispered_to=target)
     return read
 
 
@@ -418,7 +420,7 @@ def _who(names: Sequence[str]) -> str:
     return "|".join((*_PRONOUNS, *map(re.escape, names)))
 
 
-_TARGET: Final = rf"(?:\s*(?:{_TO})\s+|\s*,\s*(?:{_TO})\s+)(?P<target>[^\s,.:;!?\"“„«][^,.:;!?\"“„«\n]{{0,60}})"
+_TARGET: Final = rf"\s*,?\s*(?:{_TO})\s+(?P<target>[^\s,.:;!?\"“„«][^,.:;!?\"“„«\n]{{0,60}})"
 
 
 @lru_cache(maxsize=256)
@@ -450,9 +452,7 @@ def _leading_tag(names: Sequence[str]) -> re.Pattern[str]:
 @lru_cache(maxsize=256)
 def _whisper_act(names: Sequence[str]) -> re.Pattern[str]:
     """Return a pattern for an action such as `leans in and whispers to Anna`."""
-    return re.compile(
-        rf"(?:.{{0,60}}\b)?(?:{_WHISPERING}){_TARGET}[.:,]?\Z", re.IGNORECASE
-    )
+    return re.compile(rf"(?:.{{0,60}}\b)?(?:{_WHISPERING}){_TARGET}[.:,]?\Z", re.IGNORECASE)
 
 
 def _merge_speech(acts: Sequence[Act], *, narrated: bool) -> list[Act]:
@@ -472,7 +472,8 @@ def _merge_speech(acts: Sequence[Act], *, narrated: bool) -> list[Act]:
     if not narrated:
         return merged
     return [
-        act if act.kind == "pose" else replace(act, text=_with_full_stop(act.text)) for act in merged
+        act if act.kind == "pose" else replace(act, text=_with_full_stop(act.text))
+        for act in merged
     ]
 
 

@@ -224,9 +224,12 @@ def may_be_labelled(start: str, name: str) -> bool:
     """True if a line that begins like this may still become a line with the label `name`."""
     if not name:
         return False
-    is_framed = re.match(rf"[*_]*{re.escape(name)} ?[(\[（][^()\[\]（）]*[)\]）]?[*_ ]*\Z", start, re.I)
     if len(start) >= len(name) + 2 * _MARKS_AROUND + 1:
-        return is_framed is not None
+        # `Mira (smiling` may go on with `):`.
+        framed = (
+            rf"[*_]{{0,8}}{re.escape(name)} ?[(\[（][^()\[\]（）]{{0,60}}[)\]）]?[*_ ]{{0,8}}\Z"
+        )
+        return re.match(framed, start, re.IGNORECASE) is not None
     head = name[:_HEAD_CHARACTERS]
     short = len(start) < _MARKS_AROUND + len(head)
     return short or re.match(_OPENED + re.escape(head), start, re.IGNORECASE) is not None

@@ -30,8 +30,10 @@ _OWN_SPEAKERS: Final = frozenset({"", "assistant", "ai", "npc", "you", "bot", "m
 _FENCED: Final = re.compile(r"```[ \t]{0,8}(?P<language>[\w+-]{0,20})[ \t]{0,8}\n?", re.IGNORECASE)
 # Text in a fence with one of these labels is speech. In any other fence it is a program.
 _PROSE: Final = frozenset(
-    ["", "text", "txt", "plaintext", "plain", "markdown", "md", "json", "dialogue", "dialog"]
-    + ["response", "reply", "output", "roleplay", "speech", "quote", "none"]
+    [
+        *("", "text", "txt", "plaintext", "plain", "markdown", "md", "json", "dialogue", "dialog"),
+        *("response", "reply", "output", "roleplay", "speech", "quote", "none"),
+    ]
 )
 _JSON_TEXT: Final = re.compile(r"\s*(?:```[ \t]{0,8}\w{0,12}\s{0,8})?(?=[\[{])")
 _DECODER: Final = json.JSONDecoder(strict=False)
@@ -69,7 +71,7 @@ _INTRODUCTION: Final = re.compile(
     re.IGNORECASE,
 )
 _MAY_INTRODUCE: Final = re.compile(
-    rf"\A[*_#> \"]{{0,8}}(?:{_AGREES}|{_ANNOUNCES})(?!\w)|\A[*_#> ]{{0,8}}(?:以下|こちら|もちろん|这是)",
+    rf"\A[*_#> \"]{{0,8}}(?:(?:{_AGREES}|{_ANNOUNCES})(?!\w)|以下|こちら|もちろん|这是)",
     re.IGNORECASE,
 )
 _MOST_INTRODUCTION: Final = 260
@@ -89,14 +91,18 @@ _THOUGHTS: Final = re.compile(
 _OFFERS: Final = (
     r"would you like me to (?:continue|go on with|expand|elaborate|rewrite|revise|adjust|write|"
     r"generate|provide|keep going)\b[^?\n]{0,80}\?|"
-    r"(?:shall|should) i (?:continue|go on with|write|rewrite|adjust) (?:the|this|our) (?:scene|story|"
+    r"(?:shall|should) i (?:continue|go on with|write|rewrite|adjust) (?:the|this|our) (?:scene|"
+    r"story|"
     r"role-?play|conversation|dialogue)[^?\n]{0,60}\?|"
-    r"(?:do you )?want me to (?:continue|go on with|write|rewrite|adjust) (?:the|this) (?:scene|story|"
+    r"(?:do you )?want me to (?:continue|go on with|write|rewrite|adjust) (?:the|this) (?:scene|"
+    r"story|"
     r"role-?play|conversation|dialogue)[^?\n]{0,60}\?|"
-    r"let me know if you(?:['’]d| would)? (?:like|want)(?: me)? to (?:continue|adjust|change|rewrite|"
+    r"let me know if you(?:['’]d| would)? (?:like|want)(?: me)? to (?:continue|adjust|change|"
+    r"rewrite|"
     r"expand)[^.!?\n]{0,80}[.!]|"
     r"(?:möchtest du|möchten sie|willst du), dass ich [^?\n]{0,60}(?:fort(?:fahre|setze)|"
-    r"weiterschreibe|weitermache)\?|soll ich die (?:szene|geschichte) (?:fortsetzen|weiterschreiben)\?|"
+    r"weiterschreibe|weitermache)\?|soll ich die (?:szene|geschichte) (?:fortsetzen|"
+    r"weiterschreiben)\?|"
     r"(?:souhaitez-vous|voulez-vous|veux-tu|souhaites-tu) que je (?:continue|poursuive|développe)"
     r"[^?\n]{0,60}\?|"
     r"¿?(?:quieres|te gustaría|desea|deseas|le gustaría) que (?:continúe|prosiga)[^?\n]{0,60}\?|"
@@ -107,19 +113,23 @@ _OFFERS: Final = (
 )
 _OFFER: Final = re.compile(_OFFERS, re.IGNORECASE)
 _LAST_OFFER: Final = re.compile(
-    rf"(?:(?<=[\n.!?…\"”»)*。！？」])|(?<=[.!?…\"”»)*] ))[(\[*_\- ]{{0,4}}(?:{_OFFERS})[)\]*_ ]{{0,4}}\Z",
+    rf"(?:(?<=[\n.!?…\"”»)*。！？」])|(?<=[.!?…\"”»)*] ))[(\[*_\- ]{{0,4}}"
+    rf"(?:{_OFFERS})[)\]*_ ]{{0,4}}\Z",
     re.IGNORECASE,
 )
 
 # The heading of a message is left to `speech.own_part`.
 _HEADING: Final = re.compile(
-    rf"#{{1,6}} +(?!(?i:{'|'.join((*OTHER_HEADINGS, *OWN_HEADINGS))})[*_ ]{{0,4}}[:：])(?P<title>\S.*?) *#*"
+    rf"#{{1,6}} +(?!(?i:{'|'.join((*OTHER_HEADINGS, *OWN_HEADINGS))})[*_ ]{{0,4}}[:：])"
+    r"(?P<title>\S.*?) *#*"
 )
 _SENTENCE: Final = re.compile(r"[.!?…。！？\"”»」:)*][*_]{0,3}\Z")
 _RULE: Final = re.compile(r"(?:[-–—=~] ?){3,}|(?:\* ?){3,}|(?:_ ?){3,}")
 _TABLE_RULE: Final = re.compile(r"\|?(?: *:?-{2,}:? *\|)+(?: *:?-{2,}:? *)?")
 _ROW: Final = re.compile(r"\|(?P<cells>.*\|.*)\|")
-_STRONG: Final = re.compile(r"(?P<mark>\*\*\*|\*\*|__)(?=\S)(?P<inner>[^*_\n]{1,400}?)(?<=\S)(?P=mark)")
+_STRONG: Final = re.compile(
+    r"(?P<mark>\*\*\*|\*\*|(?<![\w.])__)(?=\S)(?P<inner>[^*_\n]{1,400}?)(?<=\S)(?P=mark)(?!\w)"
+)
 _CODE: Final = re.compile(r"`{1,3}(?P<inner>[^`\n]{1,400})`{1,3}")
 _LINK: Final = re.compile(r"!?\[(?P<inner>[^\[\]\n]{0,200})\]\([^()\s]{1,300}\)")
 _HTML: Final = re.compile(
@@ -128,12 +138,17 @@ _HTML: Final = re.compile(
 )
 # `[give: jar -> Anna]`; not `[Note: ...]`, which odd_replies reports.
 _ORDER: Final = re.compile(
-    r"\[[a-z_]{2,24} ?[:=](?!//)[^\[\]\n]{1,120}\]|\[[a-z_]{2,24} [^\[\]\n]{0,60}->[^\[\]\n]{1,60}\]|"
+    r"\[[a-z_]{2,24} ?[:=](?!//)[^\[\]\n]{1,120}\]|"
+    r"\[[a-z_]{2,24} [^\[\]\n]{0,60}->[^\[\]\n]{1,60}\]|"
     r"\{[a-z_]{2,24} ?[:=][^{}\n]{1,120}\}|<[a-z_]{2,24}(?: \w{1,20}=[^<>\n]{1,80})+/?>"
 )
-_OWN_TEMPLATE: Final = re.compile(r"\{\{ {0,2}(?:char|bot|npc|name) {0,2}\}\}|<(?:BOT|CHAR)>", re.IGNORECASE)
+_OWN_TEMPLATE: Final = re.compile(
+    r"\{\{ {0,2}(?:char|bot|npc|name) {0,2}\}\}|<(?:BOT|CHAR)>", re.IGNORECASE
+)
 _USER_TEMPLATE: Final = re.compile(r"\{\{ {0,2}(?:user|player) {0,2}\}\}|<USER>", re.IGNORECASE)
-_SCRIPT: Final = re.compile(r"[*_\[ ]{0,4}[^\W\d_a-z][\w'’-]{0,24}(?: [^\W\d_a-z][\w'’-]{0,24})?[*_\] ]{0,4}[:：]")
+_SCRIPT: Final = re.compile(
+    r"[*_\[ ]{0,4}[^\W\d_a-z][\w'’-]{0,24}(?: [^\W\d_a-z][\w'’-]{0,24})?[*_\] ]{0,4}[:：]"
+)
 _TELLING: Final = (
     r"says|asks|answers|replies|adds|whispers|mutters|murmurs|shouts|calls|cries|exclaims|"
     r"sagt|fragt|antwortet|erwidert|flüstert|ruft|dit|demande|répond|chuchote|s['’]exclame|"
@@ -142,7 +157,8 @@ _TELLING: Final = (
 _BLANKS: Final = re.compile(r" {2,}")
 
 _MAY_CHANGE: Final = re.compile(
-    r"\*\*|__|`|\{|\}|\A ?[—–]|</?\w|\]\(|\A ?(?:#{1,6} |\||>|[-–—=~_*] ?[-–—=~_*])|\[[a-z_]{2,24} ?(?:[:=]|.*->)"
+    r"\*\*|__|`|\{|\}|\A ?[—–]|</?\w|\]\(|\A ?(?:#{1,6} |\||>|[-–—=~_*] ?[-–—=~_*])|"
+    r"\[[a-z_]{2,24} ?(?:[:=]|.*->)"
 )
 
 
@@ -331,7 +347,8 @@ def _own_frame(name: str) -> re.Pattern[str]:
     who = re.escape(name)
     return re.compile(
         rf"[*_ ]{{0,4}}(?:\[{who}\](?! ?[:：])|<{who}>(?! ?[:：])|{who}>"
-        rf"|{who} ?[(\[（](?P<how>[^()\[\]（）\n]{{1,60}})[)\]）])[*_ ]{{0,4}}(?P<colon>[:：]?)[*_ ]{{0,4}}(?=\S)",
+        rf"|{who} ?[(\[（](?P<how>[^()\[\]（）\n]{{1,60}})[)\]）])"
+        r"[*_ ]{0,4}(?P<colon>[:：]?)[*_ ]{0,4}(?=\S)",
         re.IGNORECASE,
     )
 

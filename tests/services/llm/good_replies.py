@@ -141,11 +141,15 @@ _ACTIONS = (
     "*stares at the water for a long while, as if it could answer*",
 )
 _POEMS = (
-    "The tide goes out, the tide comes in,\nThe ferry creaks, the ropes are thin,\n"
-    "And he who pays the ferryman\nShall never pay for it again.",
+    (
+        "The tide goes out, the tide comes in,\nThe ferry creaks, the ropes are thin,\n"
+        "And he who pays the ferryman\nShall never pay for it again."
+    ),
     "Sage for sorrow,\nThyme for pain,\nRue for those\nWho'll come again.",
-    "Oh, the bells of St. Anne,\nthey ring one, they ring two,\n"
-    "and the third rings for nobody,\nnobody but you.",
+    (
+        "Oh, the bells of St. Anne,\nthey ring one, they ring two,\n"
+        "and the third rings for nobody,\nnobody but you."
+    ),
     "Still the water.\nA gull, a rope.\nNight without ferry.",
     "Schlaf, Kindlein, schlaf,\nder Vater hüt' die Schaf.",
     "Au clair de la lune,\nMon ami Pierrot.",
@@ -165,7 +169,7 @@ _LETTERS = (
     "The letter says this:\nDear Mira,\nthe jars arrived broken. Please send more.\nYours, Tamsin",
     "It reads: To whom it may concern. The ferry is closed. Signed, the harbour master.",
     "She wrote me one line: Do not wait for me. That was all.",
-    "I'll read it to you. \"Dear Mira, forgive me. I took the boat.\" That is all he wrote.",
+    'I\'ll read it to you. "Dear Mira, forgive me. I took the boat." That is all he wrote.',
     "P.S. of the letter: burn this.",
     "The notice on the door says:\nCLOSED\nuntil the ice is gone.",
 )
@@ -180,12 +184,18 @@ _MACHINES = (
     "Don't ask the lantern spirit for instructions; it refuses everybody.",
 )
 _TALES = (
-    "It was the year of the broken ice. Tamsin's father went out alone, and the bell rang. "
-    "Nobody rang it. In the morning there was only the boat.",
-    "Once, a stranger asked me for a cure for memory. I gave him wine. He came back the next day "
-    "and asked again.",
-    "So Anna goes to the mill, and the miller says to her, there is no flour, and she says, then "
-    "what is that on your nose? And that was that.",
+    (
+        "It was the year of the broken ice. Tamsin's father went out alone, and the bell rang. "
+        "Nobody rang it. In the morning there was only the boat."
+    ),
+    (
+        "Once, a stranger asked me for a cure for memory. I gave him wine. He came back the next "
+        "day and asked again."
+    ),
+    (
+        "So Anna goes to the mill, and the miller says to her, there is no flour, and she says, "
+        "then what is that on your nose? And that was that."
+    ),
     "You want to know about Bo? Bo walks in, sits down, drinks up and walks out. That is Bo.",
     "I said to him: leave. He said to me: never. So here we are, him in the cellar and me above.",
     "The baron's man came by. He nods, I nod, and he goes away again; it is a kind of friendship.",

@@ -136,8 +136,21 @@ PARTS = st.sampled_from(
         *("**Aye.** ", "# Aye\n", "| a | b |\n", "|---|---|\n", "---\n", "`x`", "{{char}}", "> "),
         *("[give: jar -> Bo] ", "[map](http://x)", "__no__", "<b>", "[Oren] ", "oren> ", "<Oren> "),
         *("Oren (smiling): ", "Oren (", "Sure! Here is a reply in character: ", "Of course. "),
-        *("Would you like me to continue? ", "Response: ", "\nAnna says, ", '"No!" ', "*Bo nods.* "),
-        *('says Anna. "', "Bo: ", "```python\n", '{"say": "Aye."}', "以下は返答です：", "*"),
+        *(
+            "Would you like me to continue? ",
+            "Response: ",
+            "\nAnna says, ",
+            '"No!" ',
+            "*Bo nods.* ",
+        ),
+        *(
+            'says Anna. "',
+            "Bo: ",
+            "```python\n",
+            '{"say": "Aye."}',
+            "以下は返答です：",
+            "*Bo nods.* ",
+        ),
         *("thought process:", "Here's my response: ", "[thinking", "</s>", "<think", ">"),
     ]
 )
