@@ -76,7 +76,7 @@ _APOSTROPHE: Final = re.compile(r"(?<=\w)['’](?=\w)")
 # Invisible characters that some scripts and emoji need inside words.
 _JOINERS: Final = frozenset("\u200c\u200d")
 _SHAPELESS: Final = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0d\uffa0\ufffd\U000e0100-\U000e01ef]"
 )
 # Headings that a chat template writes for roles. They stay as plain lines if a server drops its
 # special tokens.

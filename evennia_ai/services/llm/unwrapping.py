@@ -66,12 +66,12 @@ _EXERCISE: Final = (
     r"キャラクター|役|として|角色|身份|口吻|以下|下面是"
 )
 _INTRODUCTION: Final = re.compile(
-    rf"\A[*_#> ]{{0,8}}(?:(?:{_AGREES})[!.,，。！、:]{{0,3}}\s{{0,4}})?(?:{_ANNOUNCES})"
+    rf"\A[*_#> ¡]{{0,8}}(?:(?:{_AGREES}) ?[!.,，。！、:]{{0,3}}\s{{0,4}})?(?:{_ANNOUNCES})"
     r"(?P<about>[^\n:：\"“„«「]{0,160})(?:[:：]|。(?=\n))[*_ ]{0,8}",
     re.IGNORECASE,
 )
 _MAY_INTRODUCE: Final = re.compile(
-    rf"\A[*_#> \"]{{0,8}}(?:(?:{_AGREES}|{_ANNOUNCES})(?!\w)|以下|こちら|もちろん|这是)",
+    rf"\A[*_#> ¡\"]{{0,8}}(?:(?:{_AGREES}|{_ANNOUNCES})(?!\w)|以下|こちら|もちろん|这是)",
     re.IGNORECASE,
 )
 _MOST_INTRODUCTION: Final = 260
@@ -138,7 +138,7 @@ _HTML: Final = re.compile(
 )
 # `[give: jar -> Anna]`; not `[Note: ...]`, which odd_replies reports.
 _ORDER: Final = re.compile(
-    r"\[[a-z_]{2,24} ?[:=](?!//)[^\[\]\n]{1,120}\]|"
+    r"\[[a-z_]{2,24}(?: [a-z]{1,12})? ?[:=](?!//)[^\[\]\n]{1,120}\]|"
     r"\[[a-z_]{2,24} [^\[\]\n]{0,60}->[^\[\]\n]{1,60}\]|"
     r"\{[a-z_]{2,24} ?[:=][^{}\n]{1,120}\}|<[a-z_]{2,24}(?: \w{1,20}=[^<>\n]{1,80})+/?>"
 )
@@ -158,7 +158,7 @@ _BLANKS: Final = re.compile(r" {2,}")
 
 _MAY_CHANGE: Final = re.compile(
     r"\*\*|__|`|\{|\}|\A ?[—–]|</?\w|\]\(|\A ?(?:#{1,6} |\||>|[-–—=~_*] ?[-–—=~_*])|"
-    r"\[[a-z_]{2,24} ?(?:[:=]|.*->)"
+    r"\[[a-z_]{2,24}(?: [a-z]{1,12})? ?(?:[:=]|.*->)"
 )
 
 
@@ -198,8 +198,11 @@ def may_be_introduction(start: str) -> bool:
     """True if a reply that begins like this may begin with a preamble."""
     if _LABEL.match(start):
         return True
-    is_short = len(start) <= _MOST_INTRODUCTION and "\n" not in start
-    return is_short and _MAY_INTRODUCE.match(start) is not None
+    if _MAY_INTRODUCE.match(start) is None:
+        return False
+    first_line, line_end, _ = start[: _MOST_INTRODUCTION + 1].partition("\n")
+    is_short = len(first_line) <= _MOST_INTRODUCTION and not line_end
+    return is_short or any(sign in first_line for sign in ":：。")
 
 
 def _without_introduction(text: str, own_names: Sequence[str]) -> str:
@@ -333,9 +336,9 @@ def _undashed(line: str, names: Sequence[str]) -> str:
 
 
 def _bare_or_action(strong: re.Match[str]) -> str:
-    """Return words in bold type. Whole sentences that tell of somebody stay an action."""
+    """Return words in bold type. What is also in italics, or tells of somebody, is an action."""
     inner = strong["inner"]
-    return f"*{inner}*" if _TELLS.match(inner) else inner
+    return f"*{inner}*" if strong["mark"] == "***" or _TELLS.match(inner) else inner
 
 
 _TELLS: Final = re.compile(r"(?:he|she|they) \w+s\b|[a-z]+s(?: \w+){0,8}[.]?\Z")
@@ -346,7 +349,7 @@ def _own_frame(name: str) -> re.Pattern[str]:
     """Return a pattern for `[Mira]`, `<Mira>`, `mira>` and `Mira (smiling):` before speech."""
     who = re.escape(name)
     return re.compile(
-        rf"[*_ ]{{0,4}}(?:\[{who}\](?! ?[:：])|<{who}>(?! ?[:：])|{who}>"
+        rf"[*_ ]{{0,4}}(?:\[{who}\](?! ?[:：])|<{who}>(?! ?[:：])|{who}>|{who}(?=「)"
         rf"|{who} ?[(\[（](?P<how>[^()\[\]（）\n]{{1,60}})[)\]）])"
         r"[*_ ]{0,4}(?P<colon>[:：]?)[*_ ]{0,4}(?=\S)",
         re.IGNORECASE,
@@ -358,7 +361,7 @@ def without_frame(line: str, name: str) -> str | None:
 
     None if it begins with something else. `Mira (smiling):` becomes an action.
     """
-    if not name or not any(sign in line[: len(name) + 80] for sign in "[(<>（"):
+    if not name or not any(sign in line[: len(name) + 80] for sign in "[(<>（「"):
         return None
     frame = _own_frame(name).match(line)
     if frame is None or (frame["how"] and not frame["colon"]):
@@ -377,20 +380,17 @@ _OPENING: Final = r"[\"“„«「—]"
 
 @lru_cache(maxsize=256)
 def _others_words(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a pattern for words and acts that a reply gives to somebody else.
-
-    The place before `said` is where the reply must end.
-    """
+    """Return a pattern for words and acts that a reply gives to somebody else."""
     who = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
     return re.compile(
         # `Anna says, "..."`, `Anna: "..."`, and in Japanese without a verb
-        rf"(?:\A|(?<=[\"”»」*] ))(?P<said>(?:{who}) (?:{_TELLING})(?: [^\"“„«:,\n]{{0,30}})?[,:：]?"
+        rf"(?:\A|(?<=[\"”»」*] ))(?:(?:{who}) (?:{_TELLING})(?: [^\"“„«:,\n]{{0,30}})?[,:：]?"
         rf" ?{_OPENING}|(?:{who})(?:は|が)?「|(?:{who})(?:说|問|问|答)?[:：,，]? ?[“「])"
-        # `"..." says Anna`
-        rf"|(?:\A|(?<=[\"”»」*] ))(?P<quoted>[\"“„«][^\"“”„«»\n]{{1,400}}[\"”“»] ?,? ?"
-        rf"(?:(?:{who}) (?:{_TELLING})|(?:{_TELLING}) (?:{who}))\b)"
+        # `"..." says Anna`; in `"..." Anna says, "..."` only the second quotation is Anna's
+        rf"|(?:\A|(?<=[\"”»」*] ))[\"“„«][^\"“”„«»\n]{{1,400}}(?:,[\"”“»]|[\"”“»](?!.{{0,60}}"
+        rf"[,:：] ?{_OPENING})) ?,? ?(?:(?:{who}) (?:{_TELLING})|(?:{_TELLING}) (?:{who}))\b"
         # `*Anna nods*`
-        rf"|(?P<done>\*(?:{who}) (?:\w+ly )?\w{{2,20}}(?:s|t)\b[^*\n]{{0,400}}\*)",
+        rf"|\*(?:{who}) (?:\w+ly )?\w{{2,20}}(?:s|t)\b[^*\n]{{0,400}}\*",
         re.IGNORECASE,
     )
 
