@@ -463,6 +463,8 @@ class SpokenStart:
         for end in SENTENCE_END.finditer(text, len(self.said)):
             if end.end() >= len(text) or end.end() > self._max_characters:
                 return
+            if not keeps_its_quotes(text[: end.end()]):
+                continue  # If the reply ends here, its quotes are removed.
             sentence = text[len(self.said) : end.end()]
             if _is_whole(sentence, followed_by=text[end.end() :]):
                 self.said += sentence
