@@ -250,9 +250,9 @@ def refused_times(since: float, *, npc_ref: str = "", limit: int) -> tuple[Refus
     )
 
 
-def odd_replies(npc_ref: str, *, since: float, limit: int) -> tuple[tuple[str, str, int], ...]:
-    """Return model, outcome and number of an NPC's odd replies since a time."""
-    rows = models.ModelCall.objects.filter(npc_ref=npc_ref, started_at__gte=since)
+def odd_replies(npc_ref: str, *, limit: int) -> tuple[tuple[str, str, int], ...]:
+    """Return model, outcome and number of an NPC's odd replies in the calls that are kept."""
+    rows = models.ModelCall.objects.filter(npc_ref=npc_ref)
     odd = rows.filter(outcome__startswith=f"{ANSWERED}:").values_list("model", "outcome")
     return tuple(odd.annotate(times=Count("pk")).order_by("-times", "model", "outcome")[:limit])
 

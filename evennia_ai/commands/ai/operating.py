@@ -94,11 +94,10 @@ def log_lines(npc: NPC, number: int) -> list[str]:
 
 
 def _odd_replies(npc_ref: str) -> Iterator[str]:
-    """Yield how many replies of each model were odd in the last day."""
-    since = time.time() - model_calls.DAY_SECONDS
-    for model, outcome, times in model_calls.odd_replies(npc_ref, since=since, limit=MOST_ODD):
+    """Yield how many replies of each model were odd, as far as its calls are kept."""
+    for model, outcome, times in model_calls.odd_replies(npc_ref, limit=MOST_ODD):
         kinds = outcome.removeprefix(ODD).replace("+", ", ")
-        yield f"    odd replies of {escape_controls(model)} in 24 hours: {times} ({kinds})"
+        yield f"    odd replies of {escape_controls(model or 'the model')}: {times} ({kinds})"
 
 
 def _others(npc: NPC, page: TurnPage) -> list[tuple[float, list[str]]]:
