@@ -80,7 +80,10 @@ class Asking:
         self._tried.add(this.access.profile.name)
         early = this.access.profile.speaks_early
         self._start = start = voice.start(
-            partial(self._commits.spoke, this.stored), early=early, is_wanted=is_wanted
+            partial(self._commits.spoke, this.stored),
+            early=early,
+            is_wanted=is_wanted,
+            known_names=[one.name for one in this.prompt.messages if one.name],
         )
         self._commits.call = call = CountedCall(self._calls, this.access, self._key(this))
         self._asked = maybeDeferred(

@@ -100,3 +100,11 @@ def test_same_answer_again_is_odd(stage):
 )
 def test_reply_is_compared_with_the_question_and_the_last_answer(text, asked, earlier, odd):
     assert list(oddities(text, asked=asked, earlier=earlier)) == odd
+
+
+def test_reply_ends_before_words_for_somebody_who_has_left(stage):
+    stage.talks_with("Evening.", "He went home.\nBen: Who, me?")
+    stage.says(stage.ben, "Oren, hello.")
+    stage.ben.location = None
+    stage.says(stage.anna, "Oren, where is Ben?")
+    assert stage.screen_of(stage.anna)[-1] == 'Oren says, "He went home."'

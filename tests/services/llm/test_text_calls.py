@@ -340,6 +340,20 @@ def test_schema_answer_may_be_next_to_a_textual_call() -> None:
     assert (reply.text, [call.name for call in reply.tool_calls]) == ("Wait.", ["look"])
 
 
+def test_speech_in_another_member_than_say_is_left_for_unwrapping() -> None:
+    reply, _ = apart('{"speech": "Wait."}', as_schema=True)
+    assert spoken(reply.text) == "Wait."
+
+
+def test_python_call_with_named_arguments_may_be_followed_by_speech() -> None:
+    reply, _ = apart('look(at="boat") Wait here.')
+    assert [(call.name, json.loads(call.arguments)) for call in reply.tool_calls] == [
+        ("look", BOAT)
+    ]
+    assert reply.text == "Wait here."
+    assert spoken('fly(to="moon") Wait here.') == "Wait here."
+
+
 def test_arguments_next_to_the_name_of_an_act_are_read() -> None:
     reply, _ = apart('{"acts": [{"tool": "look", "at": "boat"}]}', as_schema=True)
     assert [json.loads(call.arguments) for call in reply.tool_calls] == [BOAT]
