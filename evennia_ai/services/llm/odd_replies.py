@@ -56,7 +56,7 @@ _AS_AI: Final = re.compile(
     r"\bas an? (?:(?:large )?language model|ai\b|artificial intelligence|chatbot|"
     r"virtual assistant)|"
     r"\bi(?:['’]m| am) (?:just |only |actually |merely )?an? (?:(?:large )?language model|ai\b|"
-    r"artificial intelligence|chatbot|virtual assistant|computer program)|"
+    r"artificial intelligence|chatbot|virtual assistant)|"
     r"\bals (?:ki\b|ki-|künstliche intelligenz|sprachmodell)|\bich bin (?:nur )?(?:eine? )?(?:ki\b|"
     r"künstliche intelligenz|sprachmodell)|"
     r"\ben tant qu(?:['’]|e )(?:ia\b|intelligence artificielle|modèle de langage|"
@@ -72,11 +72,11 @@ _AS_AI: Final = re.compile(
     re.IGNORECASE,
 )
 _OUT_OF_CHARACTER: Final = re.compile(
-    r"[(\[*]{1,3} ?(?:ooc|out of character|author['’]s note|a/n|note|note to \w{1,12}|disclaimer|"
+    r"[(\[*]{1,3} ?(?:ooc|out of character|author['’]s note|a/n|note|disclaimer|"
     r"anmerkung|hinweis|remarque|nota|примечание|вне роли|注|注意|メモ) ?[:：*]|"
     r"(?:\A|\n)(?:ooc|out of character|author['’]s note|disclaimer) ?[:：]|"
-    r"\b(?:stay(?:ed|ing)?|remain(?:ed|ing)?|break(?:ing)?|kept?) (?:in |out of )?character\b|"
-    r"\b(?:this|our|the) role-?play\b|\bthe user (?:asked|wants|said|is asking)\b|"
+    r"\b(?:stayed|staying|remained|remaining|kept) in character\b|\bbreaking character\b|"
+    r"\b(?:the|our) role-?play\b|\bthe user (?:asked me|wants me|said that|is asking)\b|"
     r"\bin der rolle (?:von|bleiben)|\baus der rolle fall|\brester dans (?:le|mon) personnage|"
     r"\bsalir del personaje|\bоставаясь в образе|役になりきって|保持角色",
     re.IGNORECASE,

@@ -39,6 +39,7 @@ from evennia_ai.services.llm.unwrapping import (
     is_script_label,
     is_wrapping,
     may_be_introduction,
+    may_be_others_part,
     others_part,
     speech_in_json,
     unwrapped,
@@ -366,6 +367,8 @@ class SpokenStart:
         self._raw_characters = 0
         self._seen_characters = 0
         self._another_speaks = False
+        self._has_new_line = False
+        self._examined_to = 0  # the place in `_line` up to which sentences were looked for
         # Without early sentences, only the complete reply is used.
         self._is_over = not early or max_characters < 2
 
@@ -379,9 +382,17 @@ class SpokenStart:
         self._fed_characters += len(piece)
         if self._is_over or not self._take(self._leading.feed(piece)):
             return []
+        ends_at = self._newest_end()
+        if ends_at == self._examined_to and not self._has_new_line:
+            return []
+        self._has_new_line = False
+        if self._is_wrapping(self._line.strip()):
+            self._is_over, self._line = True, ""
         text = self._certain_speech()
         if may_be_preamble(text) or may_be_introduction(text) or not keeps_its_quotes(text):
             return []
+        if text.endswith(self._line.strip()):  # otherwise the line may still have a label
+            self._examined_to = ends_at
         return list(self._whole_sentences(text))
 
     def whole(self, final_text: str) -> str:
@@ -422,12 +433,19 @@ class SpokenStart:
                 self._is_over, self._line = True, ""
                 break
             self._end_line(line)
-        if self._is_wrapping(self._line.strip()):
-            self._is_over, self._line = True, ""
+        self._examined_to = 0 if whole else self._examined_to
+        self._has_new_line = self._has_new_line or bool(whole)
         return bool(new.strip(" "))
 
+    def _newest_end(self) -> int:
+        """Return where the last sentence ends in the incomplete line that more text follows."""
+        line = self._line.rstrip()
+        ends = (end.end() for end in SENTENCE_END.finditer(line, self._examined_to))
+        return max((end for end in ends if end < len(line)), default=self._examined_to)
+
     def _is_wrapping(self, line: str) -> bool:
-        return is_wrapping(own_part(line, self._own_names, self._other_names).text)
+        own = own_part(line, self._own_names, self._other_names).text
+        return is_wrapping(own) or may_be_others_part(own, self._other_names)
 
     def _without_double_space(self, new: str) -> str:
         """Return new text without its leading space if the line already ends in one."""

@@ -78,8 +78,9 @@ _MOST_INTRODUCTION: Final = 260
 _ABOUT: Final = re.compile(_NOUNS, re.IGNORECASE)
 _IS_EXERCISE: Final = re.compile(_EXERCISE, re.IGNORECASE)
 _LABEL: Final = re.compile(
-    r"\A[*_#> ]{0,8}(?:(?:final |my |npc |in-character )?(?:response|reply|output|dialogue|speech)|"
-    r"antwort|réponse|respuesta|ответ|返答|応答|回复|回应)[*_ ]{0,4}[:：][*_ ]{0,4}",
+    r"\A[*_#> ]{0,8}(?:(?:(?:final |my |npc |in-character )?(?:response|reply)|"
+    r"antwort|réponse|respuesta|ответ|返答|応答|回复|回应)[*_ ]{0,4}[:：]"
+    r"|(?:output|dialogue|speech)[*_ ]{0,4}[:：](?=[*_ ]{0,4}[\n\"“„«]))[*_ ]{0,4}",
     re.IGNORECASE,
 )
 # Reasoning that is announced as such and has numbered steps, but no end.
@@ -124,9 +125,10 @@ _HEADING: Final = re.compile(
     r"(?P<title>\S.*?) *#*"
 )
 _SENTENCE: Final = re.compile(r"[.!?…。！？\"”»」:)*][*_]{0,3}\Z")
+CELL_BARS: Final = 2
+"""The most bars of a line that is not a row of a table."""
 _RULE: Final = re.compile(r"(?:[-–—=~] ?){3,}|(?:\* ?){3,}|(?:_ ?){3,}")
 _TABLE_RULE: Final = re.compile(r"\|?(?: *:?-{2,}:? *\|)+(?: *:?-{2,}:? *)?")
-_ROW: Final = re.compile(r"\|(?P<cells>.*\|.*)\|")
 _STRONG: Final = re.compile(
     r"(?P<mark>\*\*\*|\*\*|(?<![\w.])__)(?=\S)(?P<inner>[^*_\n]{1,400}?)(?<=\S)(?P=mark)(?!\w)"
 )
@@ -297,11 +299,11 @@ def _plain_lines(lines: Sequence[str]) -> list[str]:
             line = heading["title"]
             if has_more and not _SENTENCE.search(line):
                 continue
-        elif row := _ROW.fullmatch(line):
-            cells = [cell.strip() for cell in row["cells"].split("|")]
+        elif line.count("|") > CELL_BARS and line[0] == line[-1] == "|":
+            cells = [cell.strip() for cell in line.split("|")]
             line = f"- {', '.join(filter(None, cells))}"
         said.append(_plain_line(line))
-    return said
+    return said if any(said) else list(lines)
 
 
 def _plain_line(line: str) -> str:
@@ -368,9 +370,9 @@ def without_frame(line: str, name: str) -> str | None:
         return None
     rest, how = line[frame.end() :], frame["how"] or ""
     first = how.split(" ", 1)[0]
-    if first.isascii() and first.endswith("ing"):
+    if first.isalpha() and first.isascii() and first.endswith("ing"):
         return f"*is {how}* {rest}"
-    if first.isascii() and first.endswith("s") and not first.endswith("ss"):
+    if first.isalpha() and first.isascii() and first.endswith("s") and not first.endswith("ss"):
         return f"*{how}* {rest}"
     return rest
 
@@ -380,19 +382,41 @@ _OPENING: Final = r"[\"“„«「—]"
 
 @lru_cache(maxsize=256)
 def _others_words(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a pattern for words and acts that a reply gives to somebody else."""
+    """Return a pattern for words and acts that a reply gives to somebody else.
+
+    Speech about others is not matched: `Anna says, "Come", and we come.`
+    """
     who = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
+    ends = r"(?=\s*\Z|\s+[A-ZÀ-ÞА-Я\"“„«*])"
+    begins = r"(?:\A|(?<=[\"”»」*] ))"
     return re.compile(
-        # `Anna says, "..."`, `Anna: "..."`, and in Japanese without a verb
-        rf"(?:\A|(?<=[\"”»」*] ))(?:(?:{who}) (?:{_TELLING})(?: [^\"“„«:,\n]{{0,30}})?[,:：]?"
-        rf" ?{_OPENING}|(?:{who})(?:は|が)?「|(?:{who})(?:说|問|问|答)?[:：,，]? ?[“「])"
+        # `Anna says, "..."`, `Anna: "..."`, and in Chinese and Japanese without a verb
+        rf"{begins}(?i:{who}) (?:{_TELLING})(?: [^\"“„«:,\n]{{0,30}})?[,:：]? ?{_OPENING}"
+        rf"(?:[^\"“”„«»\n]{{0,400}}(?:[.!?…—] ?[\"”“»]{ends}|\Z)|[^\n]{{0,400}}\Z(?<![\"”“»]))"
+        rf"|{begins}(?:{who})(?:(?:は|が)?「|(?:说|問|问|答)?[:：,，]? ?[“「])"
         # `"..." says Anna`; in `"..." Anna says, "..."` only the second quotation is Anna's
-        rf"|(?:\A|(?<=[\"”»」*] ))[\"“„«][^\"“”„«»\n]{{1,400}}(?:,[\"”“»]|[\"”“»](?!.{{0,60}}"
-        rf"[,:：] ?{_OPENING})) ?,? ?(?:(?:{who}) (?:{_TELLING})|(?:{_TELLING}) (?:{who}))\b"
+        rf"|{begins}[\"“„«][^\"“”„«»\n]{{1,400}}(?:,[\"”“»]|[\"”“»](?!.{{0,60}}[,:：] ?{_OPENING}))"
+        rf" ?,? ?(?:(?i:{who}) (?:{_TELLING})|(?:{_TELLING}) (?i:{who}))[.,]?{ends}"
         # `*Anna nods*`
-        rf"|\*(?:{who}) (?:\w+ly )?\w{{2,20}}(?:s|t)\b[^*\n]{{0,400}}\*",
+        rf"|\*(?i:{who}) (?:\w+ly )?\w{{2,20}}(?:s|t)\b[^*\n]{{0,400}}\*",
+    )
+
+
+@lru_cache(maxsize=256)
+def _others_tag(names: tuple[str, ...]) -> re.Pattern[str]:
+    """Return a pattern for what every place that `others_part` finds contains."""
+    who = "|".join(map(re.escape, names))
+    return re.compile(
+        rf"(?:{who}) ?(?:{_TELLING}|[:：,，]? ?[“「]|は|が|说|問|问|答)|(?:{_TELLING}) (?:{who})"
+        rf"|\*(?:{who}) ",
         re.IGNORECASE,
     )
+
+
+def may_be_others_part(line: str, names: Collection[str]) -> bool:
+    """True if a line that begins like this may speak or act for one of these people."""
+    present = tuple(sorted(name for name in names if name and name in line))
+    return bool(present) and _others_tag(present).search(line) is not None
 
 
 def others_part(line: str, names: Collection[str]) -> int | None:
