@@ -392,8 +392,8 @@ def _others_words(names: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(
         # `Anna says, "..."`, `Anna: "..."`, and in Chinese and Japanese without a verb
         rf"{begins}(?i:{who}) (?:{_TELLING})(?: [^\"“„«:,\n]{{0,30}})?[,:：]? ?{_OPENING}"
-        rf"(?:[^\"“”„«»\n]{{0,400}}(?:[.!?…—] ?[\"”“»]{ends}|\Z)|[^\n]{{0,400}}\Z(?<![\"”“»]))"
-        rf"|{begins}(?:{who})(?:(?:は|が)?「|(?:说|問|问|答)?[:：,，]? ?[“「])"
+        rf"[^\"“”„«»\n]{{0,400}}(?:[.!?…—] ?[\"”“»]{ends}|\Z)"
+        rf"|{begins}(?:{who})(?:(?:は|が)?「|(?:说|问|答)道?[:：,，]? ?[“「])"
         # `"..." says Anna`; in `"..." Anna says, "..."` only the second quotation is Anna's
         rf"|{begins}[\"“„«][^\"“”„«»\n]{{1,400}}(?:,[\"”“»]|[\"”“»](?!.{{0,60}}[,:：] ?{_OPENING}))"
         rf" ?,? ?(?:(?i:{who}) (?:{_TELLING})|(?:{_TELLING}) (?i:{who}))[.,]?{ends}"
@@ -407,7 +407,7 @@ def _others_tag(names: tuple[str, ...]) -> re.Pattern[str]:
     """Return a pattern for what every place that `others_part` finds contains."""
     who = "|".join(map(re.escape, names))
     return re.compile(
-        rf"(?:{who}) ?(?:{_TELLING}|[:：,，]? ?[“「]|は|が|说|問|问|答)|(?:{_TELLING}) (?:{who})"
+        rf"(?:{who}) ?(?:{_TELLING}|「|は|が|说|问|答)|(?:{_TELLING}) (?:{who})"
         rf"|\*(?:{who}) ",
         re.IGNORECASE,
     )

@@ -19,6 +19,7 @@ OTHERS = ("Anna", "Bo")
         'Anna says, "Come", and everybody comes.',
         '"Never trust a cat," Anna says, and she is right.',
         '"Never trust a cat," says Bo each morning.',
+        "Anna “the Cat” Smith sent me.",
         "Bo says: never trust a cat.",
         "*Anna's cat jumps on the counter*",
         "*points at Anna* You!",
@@ -45,7 +46,7 @@ def test_speech_that_resembles_wrapping_is_said_unchanged(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        '{"speech": ',
+        '{"speech":',
         '{"speech": 3}',
         '{"speaker": "Anna", "text": "Hello."}',
         '{"a": 1} and {"b": 2}',
