@@ -18,6 +18,7 @@ from evennia_ai.npc.mind.news import is_told, set_told
 from evennia_ai.npc.mind.status import LoggedTurn, npc_log
 from evennia_ai.npc.model_calls.limits import is_stopped
 from evennia_ai.npc.senses.presence import NPC
+from evennia_ai.services.llm.odd_replies import ODD
 from evennia_ai.store.model_calls import ANSWERED, OFFLINE, UNSENT, NewCall
 
 PAGE_TURNS: Final = 10
@@ -89,6 +90,11 @@ def log_lines(npc: NPC, number: int) -> list[str]:
         )
     told.sort(key=lambda one: one[0], reverse=True)
     lines = [line for _, some in told for line in some]
+    for model, outcome, times in log.odd_replies:
+        kinds = outcome.removeprefix(ODD).replace("+", ", ")
+        lines.insert(
+            0, f"    odd replies of {escape_controls(model or 'the model')}: {times} ({kinds})"
+        )
     head = f"What {npc.key} did, page {number}, the newest first:"
     more = [f"Older: ai/log {npc.key}/{number + 1}"] if log.has_older else []
     return [shown for line in (head, *lines, *more) for shown in wrap_hanging(line)]
