@@ -286,7 +286,7 @@ class NPCLog:
     changes: tuple[SettingChange, ...]
     """Changes of settings in the time of this page, oldest first."""
     odd_replies: tuple[tuple[str, str, int], ...] = ()
-    """On page 1: how often each model's replies were odd, as (model, outcome of the call, times)."""
+    """On page 1: how often replies of a model were odd, as (model, outcome of the call, times)."""
 
 
 def describe_cut(call: NewCall) -> str:
