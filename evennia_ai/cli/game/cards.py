@@ -25,7 +25,7 @@ class Taken:
 
     name: str
     number: int
-    state: Literal["waiting", "in force"]
+    state: Literal["waiting", "approved"]
     grants: Grants
     text: str
 
@@ -137,7 +137,7 @@ def _unchanged(card: StoredCard) -> Taken:
 
 def _in_force(card: StoredCard, text: str) -> Taken:
     return Taken(
-        name=card.name, number=card.revision, state="in force", grants=card.grants, text=text
+        name=card.name, number=card.revision, state="approved", grants=card.grants, text=text
     )
 
 
