@@ -80,15 +80,22 @@ def _commands() -> str:
 
 def _command(command: Any) -> str:
     """Return a command's section: its switches, its lock, and its help as a player reads it."""
-    help_text = textwrap.dedent(command.__doc__).strip("\n")
+    help_text, _, more = textwrap.dedent(command.__doc__).strip("\n").partition("\n# subtopics\n")
     summary, _, rest = help_text.partition("\n")
     switches = ", ".join(f"`{name}`" for name in command.verbs if name)
     facts = [f"{summary}."]
     if command.aliases:
         facts.append(f"Other names: {', '.join(f'`{name}`' for name in command.aliases)}.")
     facts += [f"Switches: {switches or 'none'}.", f"Lock: `{command.locks}`."]
-    lines = "\n\n".join(facts)
-    return f"## {command.key}\n\n{lines}\n\n```text\n{rest.strip(chr(10))}\n```"
+    parts = [f"## {command.key}", *facts, _fenced(rest)]
+    for topic in more.split("\n## ")[1:]:
+        name, _, text = topic.partition("\n")
+        parts += [f"### {command.key}: {name}", f"`help {command.key}/{name}`", _fenced(text)]
+    return "\n\n".join(parts)
+
+
+def _fenced(text: str) -> str:
+    return f"```text\n{text.strip(chr(10))}\n```"
 
 
 def _components() -> str:

@@ -57,7 +57,7 @@ They do so with a model that can call tools; without one they speak from memory.
 
     |wkb|n                           the knowledge bases
     |wkb/pages harbour|n             the pages of one
-    |wkb/show harbour/Night Ferry|n
+    |wkb harbour/Night Ferry|n
     |wkb/search harbour = fare for a dog|n
     |wkb/requires harbour/Instructions:Create/Source/Interview|n
     |wai/tools oren|n                what Oren may do: he looks things up

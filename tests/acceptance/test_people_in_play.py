@@ -55,4 +55,4 @@ def _a_persona_is_told(game: Evennia) -> None:
         assert turn
         replayed = shown(builder, f"ai/replay oren = {turn[1]} full", until="everybody")
         assert f"in the player's words: {PERSONA}" in " ".join(replayed.split())
-        assert "It is gone" in shown(builder, "persona/clear", until="gone")
+        assert "It is gone" in shown(builder, "persona/remove", until="gone")

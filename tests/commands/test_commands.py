@@ -37,9 +37,7 @@ def test_braces_in_the_help_text_are_shown_as_they_are():
 
 def test_misspelt_switch_gets_a_suggestion(stage):
     told = stage.builds("ai/memry oren").strip()
-    assert told == (
-        "/memry is no switch of this command; did you mean /memory? Nothing was changed."
-    )
+    assert told == ("There is no ai/memry. Nothing was changed. Type this instead: ai/memory oren")
 
 
 @pytest.mark.parametrize("command", ALL)

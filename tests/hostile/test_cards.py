@@ -71,7 +71,7 @@ def test_hostile_card_depths_stay_inside_the_history(harbour: Harbour) -> None:
         harbour.builder.client.send("card/import deep.json")
         harbour.builder.client.wait_for("To put it in force", seconds=PATIENCE_SECONDS)
         harbour.builder.types(f"card/approve {CARD}")
-        harbour.builder.client.send(f"card/assign dorn = {CARD}")
+        harbour.builder.client.send(f"card/assign {CARD} = dorn")
         harbour.builder.client.wait_for(
             in_lines(f"Dorn plays the card {CARD}"), seconds=PATIENCE_SECONDS
         )

@@ -69,7 +69,7 @@ def test_hostile_patterns_do_not_block_the_game(harbour: Harbour) -> None:
     scene = harbour.scene("patterns", npc="Rune")
     anna = scene.enters(harbour.anna)
     imported = harbour.builder.types(f"lore/import {BOOK}.json = {BOOK}")
-    attached = harbour.builder.types(f"lore/attach {BOOK} = npc:rune")
+    attached = harbour.builder.types(f"lore/assign {BOOK} = npc:rune")
     with audit("patterns", harbour) as subject:
         with subject.attack("a book of nothing but patterns is imported"):
             assert BOOK in imported, imported

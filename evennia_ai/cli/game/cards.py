@@ -123,7 +123,7 @@ def _approved(card: StoredCard) -> Taken:
     return _in_force(
         card,
         f"Card {card.name}, revision {card.revision}, is approved {_with(card.grants)}. To let an"
-        f" NPC play it, in the game: card/assign <npc> = {card.name}",
+        f" NPC play it, in the game: card/assign {card.name} = <npc>",
     )
 
 

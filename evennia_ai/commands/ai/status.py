@@ -354,7 +354,7 @@ def status_lines(npc: NPC) -> list[str]:
             else []
         ),
         f"  answers by     {status.endpoint} ({where}){breaker}",
-        f"  card           {status.card or f'none; card/assign {npc.key} = <card> gives one'}",
+        f"  card           {status.card or f'none; card/assign <card> = {npc.key} gives one'}",
         *([f"  preset         {escape_controls(status.preset)}"] if status.preset else []),
         f"  conversations  {talks or 'none'}",
         f"  last turn      {_turn_in_words(status.last_turn)}",

@@ -204,7 +204,7 @@ def _base(info: BaseInfo, names: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _names_of_bound(infos: Iterable[BaseInfo]) -> Mapping[str, str]:
-    """Return the names of the objects to which these bases are bound, with one query."""
+    """Return the names of the objects to which these bases are assigned, with one query."""
     bindings = (scope for info in infos for scope in knowledge_bases.bindings(info.key))
     return npc_list.object_names([scope.ref for scope in bindings])
 
