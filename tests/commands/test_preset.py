@@ -47,7 +47,7 @@ BAD_INPUT = {
     "preset/export Loom = json": "takes no '='",
     "preset/revisions nobody": "no preset 'nobody'",
     "preset/revisions Loom = 9": "no revision of preset 'Loom' with number 9",
-    "preset/revert Loom = 1": "never in force",
+    "preset/revert Loom = 1": "never approved",
     "preset/revert Loom = 2": "the same as at revision 2",
     "preset/swich Loom": "Type this instead: preset/switch Loom",
 }

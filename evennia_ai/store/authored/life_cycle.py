@@ -241,7 +241,7 @@ class Kind(ABC, Generic[V]):
         if not revision.is_in_force:
             raise StoreError(
                 f"revision {number} of {self.called(key, scope)} was {revision.action} and never"
-                " in force; choose a revision that was"
+                " approved; choose a revision that was"
             )
         return self.whole(revision.value)
 

@@ -25,6 +25,7 @@ from evennia_ai.commands.setup.knowledge.incoming import KnowledgeDrafts, Knowle
 from evennia_ai.commands.setup.knowledge.pages import PAGE, KnowledgePages, revision_typed
 from evennia_ai.commands.setup.knowledge.shown import requires_tree, tree_lines
 from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.engine.knowledge.pages.page import (
     NAMESPACES,
     BaseInfo,
@@ -225,8 +226,12 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgePages, KnowledgeBa
         base, page = shown.split(text)
         if base.lower() not in {info.key for info in shown.visible_bases(self.caller)}:
             return False
-        found = store.page_or_none(base.lower(), page_name(page)) if page else None
-        return not page or page.lower() in FIELDS or self._lists(found)
+        if not page or page.lower() in FIELDS:
+            return True
+        try:
+            return self._lists(store.page_or_none(base.lower(), page_name(page)))
+        except EvenniaAIError:  # The title is not allowed.
+            return False
 
     def line_for_value(self) -> str:
         return f"kb/edit {self.lhs} = {self.rhs}" if "/" in self.lhs else ""
