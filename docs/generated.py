@@ -9,7 +9,7 @@ import ast
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING
 from dataclasses import fields as fields_of
 from itertools import pairwise
@@ -26,6 +26,11 @@ from evennia_ai.formats.scenario import parts, reading
 from evennia_ai.services.settings.game import SETTINGS, Conf
 
 _MARK: Final = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
+FIRST_SETTINGS: Final = (
+    *("base_url", "model", "context_tokens", "reply_tokens", "model_timeout_seconds"),
+    *("limits", "fallback_line", "cooldown_seconds", "tools", "npc_typeclass"),
+)
+"""The ten settings that a game needs first, by their fields in `Conf`. All others are advanced."""
 _SCENARIO_FORMS: Final[Mapping[str, type]] = {
     "The file": reading._File,
     "`settings`": reading.Settings,
@@ -62,11 +67,24 @@ def field_docs(form: type) -> dict[str, str]:
     }
 
 
-def _settings() -> str:
+def _first_settings() -> str:
+    return _settings_table(FIRST_SETTINGS)
+
+
+def _advanced_settings() -> str:
+    return _settings_table([name for name in SETTINGS if name not in FIRST_SETTINGS])
+
+
+def _settings_table(names: Sequence[str]) -> str:
     docs = field_docs(Conf)
     rows = [
-        (f"`{one.full_name}`", f"`{_written(one.default)}`", docs[name], one.id)
-        for name, one in SETTINGS.items()
+        (
+            f"`{SETTINGS[name].full_name}`",
+            f"`{_written(SETTINGS[name].default)}`",
+            docs[name],
+            SETTINGS[name].id,
+        )
+        for name in names
     ]
     return _table(("setting", "default", "what it is", "check"), rows)
 
@@ -164,7 +182,8 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 
 PARTS: Final[Mapping[str, Callable[[], str]]] = {
-    "settings": _settings,
+    "first_settings": _first_settings,
+    "advanced_settings": _advanced_settings,
     "commands": _commands,
     "components": _components,
     "scenario_keys": _scenario_keys,
