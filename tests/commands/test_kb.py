@@ -359,8 +359,14 @@ def test_hidden_page_is_treated_as_missing(stage, harbour):
     assert "Oren (there is no such page)" in stage.builds("kb/links harbour/The Ferry")
     assert "hidden from you" in stage.builds("kb/revisions harbour/Oren")
     before = page("Oren")
-    for typed in ("kb/remove harbour/Oren", "kb/rename harbour/Oren = Ned", "kb/edit harbour/Oren"):
-        assert "hidden from you" in stage.builds(typed), typed
+    for typed in (
+        "kb/remove harbour/Oren",
+        "kb/rename harbour/Oren = Ned",
+        "kb/edit harbour/Oren",
+        "kb/edit harbour/Oren = x",
+    ):
+        assert "hidden from you" in stage.builds(f"kb/{typed}"), typed
+    assert "hidden from you" in stage.builds("kb/edit harbour/Oren")
     assert page("Oren") == before
 
 

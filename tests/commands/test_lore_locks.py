@@ -13,6 +13,7 @@ SECRET = "The wreck was no accident."
 CHANGES = (
     "lore/create harbour/more = a: b",
     "lore/edit harbour/the wreck",
+    "lore/edit harbour/the wreck = Sunk.",
     "lore/keys harbour/the wreck = a",
     "lore/secondary harbour/the wreck = a",
     "lore/depth harbour/the wreck = 2",

@@ -79,8 +79,7 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
     The text that a model gets is called the prompt, and one answer a turn.
 
     Switches:
-      start    - four steps from the first answer to your own NPC, with the
-                 command for each
+      start    - a list of tasks, and the command for each
       context  - <npc>[/<turn>]: the newest prompt on one screen
       why      - <npc> = <item>: why something is in the prompt or not. Name it
                  by its key, by an entry's name (the ferry) or by a message's

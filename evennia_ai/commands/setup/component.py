@@ -37,6 +37,7 @@ from evennia_ai.engine.errors import (
 from evennia_ai.engine.prompt.components import PromptComponent, Scope
 from evennia_ai.engine.prompt.report import Report, number_of, trace_lines
 from evennia_ai.engine.text.columns import WIDTH, wrap_text
+from evennia_ai.engine.text.differences import diff_texts
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.views.looking import foreseen_report
 from evennia_ai.store.authored import components as store
@@ -234,7 +235,20 @@ class CmdComponent(ComponentFields):
             self._open_editor(component)
             return
         self.refuse_empty(off="component/off")
-        self._changed(component, content=self.rhs)
+        after = store.update(
+            component.key,
+            by=self.actor,
+            scope=component.scope,
+            seen_revision=component.revision,
+            content=self.rhs,
+        )
+        if after == component:
+            self.say(f"{labelled(component)} has this text already; nothing was changed.")
+            return
+        warnings = component_shown.author_warnings(after)
+        told = f"Wrote {labelled(after)}, revision {after.revision}.{warnings}"
+        changes = diff_texts(component.content, after.content)
+        self.show(diffed([*wrap_text(told, WIDTH), *changes]))
 
     def remove(self) -> Generator[Any, Any, None]:
         component = self._component("remove")
