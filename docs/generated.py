@@ -1,4 +1,4 @@
-"""The parts of the reference that the code knows: settings, commands, components, scenario keys.
+"""Generate the reference from the code: settings, commands, components, scenario keys.
 
 A page names such a part in a comment, `<!-- generated: settings -->`. Sphinx reads the page with
 the Markdown of that part in its place. Evennia must be started before
@@ -45,7 +45,7 @@ _SCENARIO_FORMS: Final[Mapping[str, type]] = {
 
 
 def with_generated(source: str) -> str:
-    """Return the page with each mark replaced by the Markdown of its part.
+    """Return the page with each `<!-- generated: ... -->` replaced by the Markdown of that part.
 
     Raises:
         KeyError: A mark names no part.
@@ -54,7 +54,7 @@ def with_generated(source: str) -> str:
 
 
 def field_docs(form: type) -> dict[str, str]:
-    """Return the text under each field of a dataclass, on one line."""
+    """Return the docstrings below the fields of a dataclass, each on one line."""
     body = ast.parse(textwrap.dedent(inspect.getsource(form))).body[0]
     assert isinstance(body, ast.ClassDef)
     return {
@@ -188,4 +188,4 @@ PARTS: Final[Mapping[str, Callable[[], str]]] = {
     "components": _components,
     "scenario_keys": _scenario_keys,
 }
-"""What a page may ask for, by the name in its mark."""
+"""The generated parts, by the name that a page uses for them."""

@@ -1,4 +1,4 @@
-"""Take the pictures of `docs/images` from a real game: `.venv/bin/python -m docs.pictures`.
+"""Take the pictures in `docs/images` from a real game: `.venv/bin/python -m docs.pictures`.
 
 A copy of the demo is started, a builder asks what the README shows, and Chromium opens the page of
 the last turn.

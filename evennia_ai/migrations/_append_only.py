@@ -1,7 +1,7 @@
-"""Triggers that let nobody change or remove records of the history and turns, for migrations.
+"""Database triggers that refuse changes and removals of history records and finished turns.
 
-SQLite makes a table anew when a later migration alters it, and its triggers are lost. A migration
-of `Record` begins with `unprotect` and ends with `protect`; a migration of `Turn` begins
+SQLite rebuilds a table that a migration alters, and drops its triggers. So a migration of `Record`
+begins with `unprotect` and ends with `protect`; a migration of `Turn` begins
 with `unprotect_turns` and ends with `protect_turns`.
 """
 
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 TABLE: Final = "evennia_ai_record"
 _REFUSAL: Final = "records of the history are append-only"
-# What an erasure leaves as it is, and what of it remains.
+# The columns that an erasure may not change.
 _KEPT: Final = (
     "id",
     "conversation_id",

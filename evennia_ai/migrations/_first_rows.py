@@ -1,7 +1,7 @@
-"""What the first migration writes beside the tables: the static components, and the revisions.
+"""The rows that the first migration writes: static components, and a state revision of each kind.
 
-Writers of one kind take turns at its row of the state revisions, so each is there from the start:
-two processes could both make one.
+Writers of a kind lock its state revision. The rows exist from the start, because otherwise two
+processes could both create one.
 """
 
 import json

@@ -43,7 +43,7 @@ def _plays(game: Evennia) -> None:
         assert "turn 1," in shown(builder, "ai/branch/prompt oren")
         assert "BROKEN" not in shown(builder, "ai/verify oren")
         assert "Who runs the inn" not in shown(builder, "ai/history oren = full")
-        assert "is thrown away" in shown(builder, "ai/branch/close oren")
+        assert "is erased" in shown(builder, "ai/branch/close oren")
         _forgets_the_room(game)
         assert "when does the ferry leave" not in shown(builder, "ai/history oren")
         assert "Oren " in shown(builder, "say Oren, who are you?", until="Oren says")

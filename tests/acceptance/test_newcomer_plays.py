@@ -26,7 +26,7 @@ from tests.docs.fences import REFUSED, blocks, typed_lines
 from tests.docs.test_tutorial import steps
 
 FIRST_STEPS = {
-    ("demo.md", "Two commands"),
+    ("demo.md", "First steps"),
     ("knowledge.md", "The first base"),
 }
 

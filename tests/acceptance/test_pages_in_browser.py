@@ -442,7 +442,9 @@ def test_the_watch_shows_a_turn_as_it_happens(hand: Hand, site: Site, tag: str) 
     assert violations(page) == []
 
 
-def test_a_pane_of_the_web_client_follows_who_answers(site: Site, logged_in: Any) -> None:
+def test_pane_of_the_web_client_shows_the_npc_that_answered_last(
+    site: Site, logged_in: Any
+) -> None:
     options = {"storage_state": logged_in, "base_url": site.base_url, "viewport": WIDE}
     with a_page(site.browser, Troubles(), **options) as page:
         page.context.route(re.compile("^https://"), libraries)

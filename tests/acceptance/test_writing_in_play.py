@@ -97,7 +97,7 @@ def test_the_letter_is_handed_over_before_all_eyes(evening: Evening) -> None:
 
 
 @pytest.mark.req("S0-31")
-def test_look_tells_how_it_is_opened_and_reading_shows_its_words(evening: Evening) -> None:
+def test_look_at_a_letter_names_the_command_read_which_shows_its_words(evening: Evening) -> None:
     assert 'It can be read: read letter "Low water here"' in evening.looked
     assert "ferry" not in evening.looked
     lines = [line.strip() for line in evening.read.splitlines()]

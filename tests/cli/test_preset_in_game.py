@@ -55,7 +55,7 @@ def test_refused_preset_is_not_stored(game: Game) -> None:
     assert "there is no preset 'Speaker'" in missing.err
 
 
-def test_options_that_need_others_are_refused(game: Game) -> None:
+def test_option_is_refused_without_the_option_that_it_needs(game: Game) -> None:
     name = game.write("Plain.json", a_file())
     assert game.calls("preset", "import", name, "--approve").status == 2
     called = game.calls("preset", "import", name, "--game", "game", "--grant", "roles")

@@ -155,7 +155,7 @@ def test_bad_input_is_one_line_and_status_2(call, write, command: str, content: 
     assert "Bad.json" in called.err
 
 
-def test_lint_reports_who_speaks_now_before_the_history(call, write) -> None:
+def test_preset_lint_reports_the_macro_speaker_before_the_history(call, write) -> None:
     file = a_file(a_prompt("main", "Answer {{speaker}}."))
     assert call("preset", "import", write("Speaker.json", file)).status == 0
     linted = call("preset", "lint", "Speaker.json")

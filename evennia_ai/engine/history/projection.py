@@ -313,7 +313,9 @@ def _tail_records(first: Record, tail: Mapping[str, Record]) -> Iterable[Record]
     """Yield the older records that a summary, reset or similar record kept."""
     for place in first.meta.get("tail", ()):
         if place not in tail:
-            raise ReplayError(f"record {place}, which record {first.place} kept, is not there")
+            raise ReplayError(
+                f"record {place} is missing; record {first.place} says that it still counts"
+            )
         if not tail[place].is_erased:
             yield tail[place]
 

@@ -116,9 +116,9 @@ def _replace_headings(headings: re.Pattern[str], form: str, text: str) -> str:
 
 
 def _read_as(text: str) -> tuple[str, Sequence[int]]:
-    """Return the letters that people read in a text, and the place of each one in the text.
+    """Return a text with look-alike letters replaced, and the index of each letter in the text.
 
-    The last place is the end of the text.
+    The list of indexes has one more item: the length of the text.
     """
     if text.isascii():
         return text, range(len(text) + 1)

@@ -65,7 +65,7 @@ A word weighs more in a shorter title and less in a longer one.
 """
 
 _MOST: Final = 0xFFFF  # the greatest score that fits in 16 bits
-# How many scores are sorted to estimate the lowest score among the best pages.
+# The size of a sample of scores, from which the lowest score of the best pages is estimated.
 _PART: Final = 2_048
 _ALL: Final = (1 << 16 * SPAN_PAGES) - 1
 _PLACE_AND_WEIGHT: Final = calcsize("<HB")

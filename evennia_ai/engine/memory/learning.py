@@ -267,9 +267,6 @@ def _refusal_of_verb(rest: str, *, is_possessed: bool, others: bool) -> str:
 
     The words are those after the NPC's name or "I". Events are accepted: "has sold", "was robbed by
     Ben", and what the NPC has or promised together with somebody else.
-
-    Events are accepted: "has sold", "was robbed by Ben", and what the NPC has or promised together
-    with somebody else.
     """
     # Split "I'm" and "I've" after the "I", so that the verb is the first word of the rest.
     parted = re.sub(r"^['’](?=\w)", " '", rest.casefold().replace("’", "'"))

@@ -586,7 +586,7 @@ class ComponentSet:
         return next((one for one in self.compiled.members if one.component.key == key), None)
 
     def place_of(self, key: str) -> CompiledComponent:
-        """Return the static component with this key, or its default if the set lacks it."""
+        """Return the static component with this key; its default if the set lacks it."""
         return self.find(key) or _default_component(key)
 
     def why_off(self, key: str) -> str:

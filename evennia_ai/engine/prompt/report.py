@@ -414,9 +414,12 @@ def _none_called(report: Report, item: str, names: Mapping[str, str], width: int
     near = [known[key] for key in get_close_matches(item[:60], compared, n=6, cutoff=0.4)]
     listed = [_titled(origin, names) for origin in dict.fromkeys(near or islice(origins, 12))]
     there = f"{'similar names' if near else 'there are'}: {', '.join(listed)}"
-    return wrap_text(
-        f"nothing here is called {clip_text(escape_controls(item), 60)}; {there}", width
-    )
+    name = clip_text(escape_controls(item), 60)
+    if item.startswith("memory:"):
+        # A stored turn keeps the verdicts on the memories that were taken and on the next best.
+        why = "it was not among the best, or it is newer than this prompt"
+        return wrap_text(f"{name} has no verdict here: {why}; {there}", width)
+    return wrap_text(f"nothing here is called {name}; {there}", width)
 
 
 def _origins(report: Report) -> dict[str, None]:

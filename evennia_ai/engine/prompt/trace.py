@@ -63,8 +63,6 @@ def verdicts_about(verdicts: Iterable[Verdict], item: str) -> Iterator[Verdict]:
     """Yield the verdicts about an item.
 
     A key without a kind refers to the component, note or entry with that key.
-
-    A key without a kind refers to the component, note or entry with that key.
     """
     for verdict in verdicts:
         if verdict.item == item or verdict.item.partition(":")[2] == item:

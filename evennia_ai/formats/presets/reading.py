@@ -67,7 +67,9 @@ class PresetLimits:
         if wrong := find_wrong_field(self):
             raise ValueError(f"{wrong[0]}: must be {wrong[1]}")
         if self.content_characters > MAX_CONTENT:
-            raise ValueError(f"content_characters: must be at most {MAX_CONTENT}, as components")
+            raise ValueError(
+                f"content_characters: must be at most {MAX_CONTENT}, the limit of a component"
+            )
 
 
 DEFAULT_LIMITS: Final = PresetLimits()

@@ -431,8 +431,8 @@ def _as_in_sillytavern(book: _ListedBook) -> tuple[bool, bool, int]:
     return rank != ATTACH_RANK["global"], rank != ATTACH_RANK["chat"], -rank
 
 
-# Sort keys for listed lorebooks, by rules. If a book is listed several times, the listing that
-# comes first in this order is used.
+# If a lorebook is listed several times, the first listing by this order counts. Our rules and
+# SillyTavern's have different orders.
 _PREFERENCES: Final[Mapping[LorePreset, Callable[[_ListedBook], Any]]] = MappingProxyType(
     {"evennia_ai": _narrow_first, "sillytavern": _as_in_sillytavern}
 )

@@ -62,7 +62,8 @@ def apply_proposal(
     """Apply a proposal in the current transaction. Return None if it was handled before.
 
     Args:
-        prepared: The body after the kind's `prepares`, None to apply the body as it is.
+        prepared: The result of `GameKind.prepares` for the body of the proposal; None to apply the
+            body unchanged.
     """
     offer = proposals.lock_proposal(number)
     if offer is None:

@@ -174,8 +174,8 @@ class PendingAnswer:
     def _refusal(self, settings: NPCSettings | None = None) -> Refusal | None:
         """Return the limit that is reached, None if none is.
 
-        The offline responder has no limits, because it costs nothing. If the limits cannot be read,
-        the result is None as well: then a model cannot be asked in any case.
+        The offline responder has no limits, because it costs nothing. If the database cannot be
+        read, the result is None too: the call of the model will fail with a clear error.
         """
         live = self._live
         try:

@@ -152,7 +152,8 @@ def event_for(npc: NPC, happening: Happening) -> Event | None:
     names = {"actor": _name(npc, actor), "item": item_name(npc, happening.item)}
     names["to"] = "you" if to == npc else _name(npc, to)
     told = {key: quote_name(name) for key, name in names.items()}
-    # The game's own words are not quoted, because they may name several things.
+    # A name of a thing is quoted. If the game wrote the item as a text ("two coins and a map"), it
+    # stays without quotes.
     if isinstance(happening.item, str):
         told["item"] = names["item"]
     line = _NAMED.sub(lambda marker: told[marker[1]] or marker[0], happening.text)

@@ -257,7 +257,7 @@ class Turn:
                 if other is None or is_over:
                     await self._end_failed(error, asking)
                     return None
-                self._rounds.forget_thoughts()  # they belong to the previous model
+                self._rounds.forget_thoughts()  # reasoning of another model
                 await self._begin_other_round(
                     error, this.composed, access=other, doing=f"{other.name} is asked instead"
                 )

@@ -142,8 +142,8 @@ def _chat_message(message: Message) -> ChatMessage:
     if _is_beside_speech(message):
         text = indent_labels(message.content)
         made = made if text == message.content else replace(made, content=text)
-    # Cache only messages made from records: later prompts reuse them, and the window releases them.
-    # A cached message without a record would form a reference cycle.
+    # Cache only messages made from records: later prompts reuse them, and they leave the memory
+    # with the history. A cached message without a record would form a reference cycle.
     if message.record is not None:
         message.memo[_CHAT_MESSAGE] = made
     return made

@@ -334,7 +334,7 @@ class SpokenStart:
         self._max_characters = max_characters
         self._max_lines = max(0, max_lines)
         self._leading = LeadingReasoning()
-        self._held = ""  # The start of a possible mark
+        self._held = ""  # The start of what may become a marker of reasoning
         self._lines: list[str] = []  # Complete lines, without labels
         self._line = ""  # The incomplete last line, unchanged
         self._fed_characters = 0

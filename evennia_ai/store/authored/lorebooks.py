@@ -135,8 +135,8 @@ class LorebookKind(FileKind[StoredBook]):
         if self.current(key) is not None and self._removal_after(key, number) is not None:
             raise NotStoredError(
                 "lorebook in revision",
-                f"{key} {number}: it belongs to a removed book; first remove the book that has its"
-                " name now",
+                f"{key} {number}: the revision belongs to a removed book; first remove the present"
+                f" book called {key}",
             )
         return then
 

@@ -377,7 +377,9 @@ def _place(record: Record) -> _Place:
 
 
 class _EndedTurn(NamedTuple):
-    """An ended turn between two end records. An NPC has one turn at a time."""
+    """An ended turn. Its records lie between the end record of the turn before and its own.
+
+    This holds because an NPC has one turn at a time."""
 
     number: int
     event: str

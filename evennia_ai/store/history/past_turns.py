@@ -136,9 +136,10 @@ class PastHistories:
     def history(
         self, conversation_id: int, told: Mapping[str, Any], *, event: str, newest_record: int
     ) -> History:
-        """Return the history that a manifest's inputs describe (`told`).
+        """Return the history that the inputs of a manifest describe.
 
         Args:
+            told: The entry `history` of the manifest's inputs.
             event: The id of the record that the turn answered.
             newest_record: The number of the newest record at that time.
 

@@ -72,7 +72,7 @@ def release_npc(key: str, npc_ref: str, *, by: Actor) -> None:
         by.check_locks(doing, f"a knowledge base '{key}' that was removed", kept)
         gone, _ = models.KnowledgeHold.objects.filter(base_key=key, npc_ref=npc_ref).delete()
         if not gone:
-            raise NotStoredError(f"hold of knowledge base '{key}'", npc_ref)
+            raise NotStoredError(f"guard of knowledge base '{key}'", npc_ref)
         held_refs.note_change(key)
 
 

@@ -14,7 +14,7 @@ class RingBell(Tool):
     dangerous = True  # it changes the world: at most one such tool a turn
 
     class Arguments(ToolArguments):
-        """What the model may ask for; anything else is an error that the model is told."""
+        """The arguments of the tool. The model gets an error for any other argument."""
 
         strokes: int = Field(ge=1, le=12, description="how many strokes")
 

@@ -69,7 +69,7 @@ def test_find_broken_finds_the_record_after_a_removed_one():
     assert find_broken([*records[:1], *records[2:]]) == records[2]
 
 
-def test_find_broken_checks_a_part_of_a_history_from_the_hash_before():
+def test_part_of_a_history_is_checked_with_the_hash_of_the_record_before_it():
     records = a_conversation(4)
 
     assert find_broken(records[2:], previous=records[1].sha256) is None

@@ -12,5 +12,5 @@ def test_memo_slots_with_the_same_name_differ():
     assert memo.get(mine) == 1
 
 
-def test_memo_slot_is_shown_by_its_name():
+def test_repr_of_a_memo_slot_contains_its_name():
     assert repr(Slot[int]("words")) == "Slot('words')"

@@ -141,7 +141,9 @@ def test_nothing_is_said_early_when_nobody_waits(stage, model):
     assert replies(stage) == []
 
 
-def test_rest_of_a_reply_is_said_when_a_hook_fails_at_its_start(stage, model, logged, monkeypatch):
+def test_rest_of_a_reply_is_said_if_a_hook_fails_at_the_first_sentence(
+    stage, model, logged, monkeypatch
+):
     def breaks(*_, **__):
         raise ValueError("a hook of the game")
 

@@ -26,7 +26,7 @@ def test_no_wiki_and_no_wikipedia_is_used_by_default():
     assert (conf().knowledge_wikis, conf().knowledge_wikipedia) == ({}, "")
 
 
-def test_wiki_is_a_site_with_the_key_of_its_base(settings_of_ai):
+def test_wiki_setting_becomes_a_site_with_the_key_of_its_knowledge_base(settings_of_ai):
     settings_of_ai(KNOWLEDGE_WIKIS={"harbour": {"api": API, "namespaces": {"Sources": 102}}})
 
     assert conf().knowledge_wikis == {

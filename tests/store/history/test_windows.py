@@ -183,7 +183,7 @@ class TestWhatWasSent:
         max_size=25,
     )
 )
-def test_new_process_always_reads_what_is_in_memory(steps):
+def test_history_read_from_the_database_equals_the_history_in_memory(steps):
     from django.db import transaction
 
     with transaction.atomic():

@@ -259,7 +259,7 @@ class Draft:
     def commit_manifest(
         self, handles: Sequence[Handle], *, segment: int, tools_record: str | None = None
     ) -> TurnManifest:
-        """Return the complete manifest of the prompt, whose messages are these handles."""
+        """Return the manifest of the prompt with the stored records (`handles`) as its messages."""
         shown = zip(handles, self.tokens, strict=True)
         messages = tuple([handle.as_recorded(tokens) for handle, tokens in shown])
         return replace(self.manifest, messages=messages, segment=segment, tools_record=tools_record)
@@ -357,8 +357,8 @@ def _handle(record: Record, *, block: Block, injected: bool) -> Handle:
 
 
 def _revisions(prompt: Prompt) -> dict[str, str]:
-    # Only texts made for a prompt have a revision, in their parts or on the message. Other
-    # messages have none and are skipped.
+    # Texts made for a prompt have a revision, either the whole message or each of its parts. All
+    # other messages have none and are skipped.
     texts = [message for message in prompt.messages if message.joined or message.revision]
     parts = (part for message in texts for part in message.parts)
     return {part.origin: str(part.revision) for part in parts if part.revision}

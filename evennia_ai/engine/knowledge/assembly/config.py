@@ -290,7 +290,7 @@ def _task_type(known: TaskType, changes: Mapping[Any, Any]) -> TaskType:
     }
     if unknown := [key for key in changes if key not in parsers]:
         raise ConfigValueError(
-            f"types with the fields {', '.join(parsers)}, and '{known.key}' has {unknown}"
+            f"types with only the fields {', '.join(parsers)}, but '{known.key}' has {unknown}"
         )
     return replace(known, **{key: parsers[key](value) for key, value in changes.items()})
 

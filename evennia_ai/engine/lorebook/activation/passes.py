@@ -313,7 +313,7 @@ class ActivationRun:
     # Step 2: judge the marked entries
 
     def _find_candidates(self) -> list[Candidate]:
-        """Judge the marked entries, and return those whose conditions are met as candidates."""
+        """Judge the entries that this pass must look at. Return those that may be active."""
         candidates: list[Candidate] = []
         self._now = {}
         for book in self.books:
@@ -388,7 +388,8 @@ class ActivationRun:
     def _sees_texts(self, book: ActiveBook) -> bool:
         """True if texts of active entries are searched for keys of this book.
 
-        SillyTavern searches them in later passes even without recursion.
+        With our rules the book's recursion decides. With SillyTavern's rules they are always
+        searched in later passes.
         """
         return book.recursive or self._flags.counts_what_recursed
 

@@ -118,7 +118,10 @@ class HitCache:
         are used up, older messages are not searched for regular expressions.
         """
         if self._search(history, first, stop, steps):
-            self._stretch = (-1, -1)  # the keys of known messages changed, so start again
+            self._stretch = (
+                -1,
+                -1,
+            )  # keys were found in messages that were searched before, so start again
         earlier, self.changed = self.changed, set()
         old_first, old_stop = self._stretch
         if first >= old_stop or stop < old_stop:

@@ -20,8 +20,8 @@ from evennia_ai.engine.prompt.fragments import Fragment, Rank
 from evennia_ai.engine.prompt.memo import Slot
 from evennia_ai.engine.prompt.messages import Message, Part
 
-# The sort key of a fragment in the history, with the fragment as its last item: index of the next
-# message, negative depth, rank among texts of that depth, index in the list.
+# A tuple that sorts fragments in the history: the index of the next message, the negative depth,
+# the rank among texts of that depth, the index in the list, and the fragment.
 Slotted = tuple[int, float, Any, int, Fragment]
 # The sort key of a text at one depth: its order, role and kind, then its place inside the kind
 RoleRank = tuple[float, int, int, Rank]

@@ -235,9 +235,6 @@ def _statements(source: str) -> Iterator[tuple[int, int]]:
 
     If no end of one kind is found once, that kind is not searched again. So thousands of openings
     without an end take only one pass through the text.
-
-    If no end of a kind is found once, that kind is not searched again. So thousands of openings
-    without an end take only one pass through the text.
     """
     unclosed: set[int] = set()
     at = 0

@@ -54,11 +54,6 @@ class EmbeddingServer:
 
         Raises:
             SentenceModelError: the server does not return a vector.
-
-        The first use asks the server for a vector.
-
-        Raises:
-            SentenceModelError: it gives none.
         """
         if not self._size:
             self.vectors(("a",))

@@ -144,7 +144,7 @@ def test_compaction_never_separates_a_tool_result_from_its_call():
     assert [m.record for m in plan_of(history, rules=rules).tail] == ["r30"]
 
 
-def test_compaction_keeps_a_tool_call_without_a_result_of_any_size():
+def test_compaction_keeps_an_unanswered_tool_call_of_any_size():
     rules = CompactionRules(keep_messages=1, keep_tokens=5, summary_tokens=100)
     history = a_history(*lines(30), a_call(words=50), a_line(31), a_line(32))
     made = plan_of(history, rules=rules)

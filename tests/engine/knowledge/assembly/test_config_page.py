@@ -68,7 +68,7 @@ def test_config_page_field_is_parsed(line, field, value):
         ("task_types: [a]", "task_types must be at most 50 types"),
         ("task_types: {a: b}", "task_types must be keys with a description each"),
         ("task_types: {a: {bypass: often}}", "task_types must be types whose bypass is one of"),
-        ("task_types: {a: {by: 1}}", "task_types must be types with the fields"),
+        ("task_types: {a: {by: 1}}", "task_types must be types with only the fields"),
     ],
 )
 def test_invalid_value_on_the_config_page_gives_a_warning(line, warning):
