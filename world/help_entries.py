@@ -30,7 +30,7 @@ Builders make somebody of their own in three lines; |wai/start|n lists what else
         "text": """
 Every answer was made from a prompt, and every piece of it can be read and changed.
 
-    |wai oren|n                      is he awake, which model answers, what happened last
+    |wai oren|n                      is he on, which model answers, what happened last
     |wai/context oren|n              the prompt of his last turn, piece by piece
     |wai/why oren = mood|n           why a piece was in it, or why not
     |wcomponent|n                    the components of the game by ID, low ones stand first

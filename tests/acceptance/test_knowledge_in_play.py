@@ -144,7 +144,7 @@ def test_the_game_takes_over_what_the_command_line_imports(story: Story) -> None
     assert "Nobody walks the quagmire twice." in story.refreshed
 
 
-def test_an_npc_is_told_of_the_base_that_is_bound_to_it(story: Story) -> None:
+def test_an_npc_is_told_of_the_base_that_is_assigned_to_it(story: Story) -> None:
     assert "npc:#" in story.bound
     assert any("Peat and fog." in body for body in story.sent)
 

@@ -237,7 +237,7 @@ def test_a_base_is_made_described_and_bound(stage):
         "Night work.",
         4000,
     )
-    assert set(knowledge_bases.bindings("secret")) == {
+    assert set(knowledge_bases.assigned_to("secret")) == {
         Scope(kind="npc", ref=str(stage.npc.id)),
         Scope(kind="room", ref=str(stage.room.id)),
         Scope(kind="zone", ref="coast"),
@@ -266,20 +266,20 @@ def test_bind_to_an_npc_with_the_tool_gives_no_hint(stage, harbour):
     assert "ai/tools" not in stage.builds("kb/assign harbour = npc:Oren")
 
 
-def test_a_base_is_bound_to_a_conversation_by_its_number(stage, harbour):
+def test_base_is_assigned_to_a_conversation_by_its_number(stage, harbour):
     from evennia_ai.store.history.conversations import get_or_open_conversation
 
     talk = get_or_open_conversation(stage.npc.ai.ref, kind="room", place_ref=str(stage.room.id))
     stage.builds(f"kb/assign harbour = conversation:{talk.id}")
-    assert knowledge_bases.bindings("harbour") == (Scope(kind="conversation", ref=str(talk.id)),)
+    assert knowledge_bases.assigned_to("harbour") == (Scope(kind="conversation", ref=str(talk.id)),)
 
 
 def test_a_base_is_unbound(stage, harbour):
     stage.builds("kb/assign harbour = here", "kb/unassign harbour = here")
-    assert knowledge_bases.bindings("harbour") == ()
+    assert knowledge_bases.assigned_to("harbour") == ()
 
 
-def test_binding_twice_says_so(stage, harbour):
+def test_assigning_twice_says_so(stage, harbour):
     stage.builds("kb/assign harbour = here")
     assert "already" in one_line(stage.builds("kb/assign harbour = here"))
 

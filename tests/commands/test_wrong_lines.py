@@ -89,7 +89,10 @@ def everything():
             (name, lorebooks.get_book(name).revision, lorebooks.LOREBOOKS.assigned_to(name))
             for name in lorebooks.LOREBOOKS.list_keys()
         ],
-        [(base.key, knowledge_bases.bindings(base.key)) for base in knowledge_bases.list_bases()],
+        [
+            (base.key, knowledge_bases.assigned_to(base.key))
+            for base in knowledge_bases.list_bases()
+        ],
         presets.assignments(),
     )
 

@@ -167,7 +167,7 @@ def search(stage):
         knowledge_bases.save_base(info, by=trusted("Ada"))
         page = a_page("The Hoard", PASSAGE, fields={"hints": [f"Ask for {CANARY}."]})
         pages.save_page(key, PageDraft(page=_locked(page, page_locks), was="", by=trusted("Ada")))
-        knowledge_bases.bind_base(key, Scope(kind="npc", ref=stage.npc.ai.ref), by=trusted("Ada"))
+        knowledge_bases.assign_base(key, Scope(kind="npc", ref=stage.npc.ai.ref), by=trusted("Ada"))
     written("cellar", a_page("Stairs", "Four steps. See [[The Hoard]]."))
     change_settings(stage.npc, tools=(TOOL, "remember"), by=THE_GAME)
     stage.talks_with(

@@ -186,10 +186,10 @@ class KnowledgeBases(StrictCommand):
 
     def assign(self) -> None:
         info, scope = self._place("assign")
-        if scope in knowledge_bases.bindings(info.key):
+        if scope in knowledge_bases.assigned_to(info.key):
             self.say(f"Knowledge base {info.key} is assigned to {scope_in_words(scope)} already.")
             return
-        knowledge_bases.bind_base(info.key, scope, by=self.actor)
+        knowledge_bases.assign_base(info.key, scope, by=self.actor)
         self.say(
             f"Knowledge base {info.key} is assigned to {shown.assigned_in_words(info)} now."
             f"{_without_tool(scope)}"
@@ -198,7 +198,7 @@ class KnowledgeBases(StrictCommand):
     def unassign(self) -> None:
         info, scope = self._place("unassign")
         where = scope_in_words(scope)
-        removed = knowledge_bases.unbind_base(info.key, scope, by=self.actor)
+        removed = knowledge_bases.unassign_base(info.key, scope, by=self.actor)
         self.say(
             f"Knowledge base {info.key} is {'no longer' if removed else 'not'} assigned to {where};"
             f" it is assigned to {shown.assigned_in_words(info)}."
@@ -265,7 +265,7 @@ class KnowledgeBases(StrictCommand):
         if base.lower() not in bases and where.lower() in bases:
             raise self.turned_round(switch)
         info = shown.base_to_change(self.caller, base)
-        known = knowledge_bases.bindings(info.key)
+        known = knowledge_bases.assigned_to(info.key)
         return info, place_named(
             self.caller, where, kinds=KNOWLEDGE_PLACES, known=known, what="a knowledge base"
         )

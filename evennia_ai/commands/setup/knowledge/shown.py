@@ -77,7 +77,7 @@ def base_shown(info: BaseInfo) -> list[str]:
 
 def assigned_in_words(info: BaseInfo) -> str:
     """Return where a base is assigned, in words."""
-    return ", ".join(map(scope_in_words, knowledge_bases.bindings(info.key))) or "nothing"
+    return ", ".join(map(scope_in_words, knowledge_bases.assigned_to(info.key))) or "nothing"
 
 
 def names_shown(typed: str, names: Sequence[PageName], *, page: int, pages: int) -> list[str]:
