@@ -237,7 +237,7 @@ def test_removed_book_is_reverted_only_by_those_its_lock_allows(stage, harbour):
 def test_recreated_book_is_not_reverted_to_the_old_one(stage, harbour):
     store.LOREBOOKS.remove("harbour", by=trusted("Ada"))
     stage.builds("lore/create harbour")
-    assert "removed book; first remove the book" in one_line(
+    assert "removed book; first remove the present book" in one_line(
         stage.builds("lore/revert harbour = 1")
     )
 
