@@ -111,7 +111,7 @@ def _head(book: OpenBook, seen: int) -> Iterator[str]:
     count = counted(seen, "entry", "entries")
     yield from _wrapped(f"Lorebook {stored.name}, revision {stored.revision}, {count}{more}")
     where = _where(stored.name)
-    yield from titled("attached to", where or "nothing; lore/assign assigns it")
+    yield from titled("assigned to", where or "nothing; lore/assign assigns it")
     for title, value in (("scan depth", held.scan_depth), ("budget", held.token_budget)):
         if value is not None:
             yield from titled(title, str(value))
