@@ -250,6 +250,48 @@ def replay(
     return records.replay_turn(npc, number, with_diff=with_diff, as_json=as_json)
 
 
+@evennia_ai.command()
+@click.argument("folder", type=FILE, required=False, metavar="[FOLDER]")
+@click.option(
+    "--accept", multiple=True, metavar="CASE", help="Its prompt is right now; all: every prompt."
+)
+@click.option(
+    "--changed", is_flag=True, help="Only cases whose texts have another revision than before."
+)
+@click.option("--ask", is_flag=True, help="Ask the model again where the prompt differs.")
+@click.option("--junit", type=FILE, metavar="FILE", help="Also write a report in JUnit's XML.")
+@JSON
+@GAME
+def check(
+    folder: Path | None,
+    *,
+    accept: tuple[str, ...],
+    changed: bool,
+    ask: bool,
+    junit: Path | None,
+    as_json: bool,
+    game: Path,
+) -> int:
+    """Compose the kept cases of a game with its texts of today, and show which prompts differ.
+
+    FOLDER is the folder of the cases that ai/keep wrote; default: the one in the game's settings.
+    The status is 1 if a prompt differs, 2 if a case cannot be read.
+    """
+    whole, report = folder and folder.absolute(), junit and junit.absolute()
+    conf = opened_game(game)
+    from evennia_ai.cli.game import kept
+
+    return kept.check(
+        whole or conf.kept_folder,
+        conf,
+        accept=accept,
+        only_changed=changed,
+        ask=ask,
+        as_json=as_json,
+        junit=report,
+    )
+
+
 @evennia_ai.group(invoke_without_command=True)
 @click.pass_context
 def history(context: click.Context) -> None:
@@ -397,6 +439,23 @@ def knowledge_export(base: str, target: Path, *, game: Path) -> int:
     from evennia_ai.cli.game import knowledge as pages
 
     return pages.export(base, path, target)
+
+
+@evennia_ai.command()
+@click.argument("npc", required=False, metavar="[NPC]")
+@JSON
+@GAME
+def status(*, npc: str | None, as_json: bool, game: Path) -> int:
+    """Show how the NPCs of a game are doing, or one NPC, named as #12 or by its name.
+
+    What only the running game knows, such as who is answering now, is not shown.
+    """
+    opened_game(game)
+    from evennia_ai.cli.game import status as states
+
+    if npc is None:
+        return states.show_game(as_json=as_json)
+    return states.show_npc(npc, as_json=as_json)
 
 
 evennia_ai.add_command(doctor)

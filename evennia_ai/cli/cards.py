@@ -49,23 +49,24 @@ def lint(path: Path) -> int:
     An error is an entry that can never be active, or something that could not be read.
     """
     found = read(path)
-    book = character_book(found.card, grants=NO_GRANTS)
-    of_book = lint_book(book, source=found.card.character_book) if book else ()
     findings = [
         *(Finding(notice, is_loss(notice)) for notice in found.notices),
-        *(Finding(each) for each in list_card_extensions(found.card)),
-        *(
-            Finding(f"lorebook: {each}", each.is_error)
-            for each in of_book
-            # `list_card_extensions` reports them for the whole card.
-            if each.kind != "extension"
-        ),
-        *map(Finding, list_card_macros(found.card)),
-        *map(Finding, describe_changing_texts(found.card)),
+        *card_findings(found.card),
         *map(Finding, _list_fixable(path, found)),
     ]
     write_lines(escape_controls(f"{path}: {finding}") for finding in findings)
     return FINDING if any(finding.is_error for finding in findings) else 0
+
+
+def card_findings(card: Card) -> Iterator[Finding]:
+    """Yield the problems of a card that was read, and of its book."""
+    book = character_book(card, grants=NO_GRANTS)
+    yield from map(Finding, list_card_extensions(card))
+    for each in lint_book(book, source=card.character_book) if book else ():
+        if each.kind != "extension":  # `list_card_extensions` reports them for the whole card.
+            yield Finding(f"lorebook: {each}", each.is_error)
+    yield from map(Finding, list_card_macros(card))
+    yield from map(Finding, describe_changing_texts(card))
 
 
 def _list_fixable(path: Path, found: CardImport) -> Iterator[str]:

@@ -91,13 +91,10 @@ def _conf(game: Path, given: dict[str, Any]) -> "Conf":
 
 
 async def _examined(profile: "ModelProfile", conf: "Conf") -> "tuple[Finding, ...]":
-    from evennia_ai.services.endpoints import Access, endpoint_of, roles_of
-    from evennia_ai.services.llm.clients.anthropic import AnthropicChat
-    from evennia_ai.services.llm.clients.openai import OpenAIChat
+    from evennia_ai.services.endpoints import access_in_loop
     from evennia_ai.services.llm.doctor import examine
     from evennia_ai.services.llm.learned import Learned
     from evennia_ai.services.llm.probes import send_probes
-    from evennia_ai.services.net.bridge import AsyncBridge
 
     def unasked(*_: Any, **__: Any) -> Any:
         raise AssertionError("a profile without a server is not asked")
@@ -113,17 +110,8 @@ async def _examined(profile: "ModelProfile", conf: "Conf") -> "tuple[Finding, ..
             ask=unasked,
             now=time.monotonic,
         )
-    # The bridge is only needed for closing: every request runs in this event loop.
-    kind = AnthropicChat if profile.client == "anthropic" else OpenAIChat
-    chat = kind(endpoint_of(profile, conf), AsyncBridge())
-    access = Access(
-        model=chat,
-        model_id=profile.model,
-        roles=roles_of(profile),
-        profile=profile,
-        client=chat,
-        learned=chat.learned,
-    )
+    access = access_in_loop(profile, conf)
+    chat: Any = access.client
 
     def fetch(probes: "Sequence[Probe]", seconds: float) -> "Awaitable[tuple[Answer, ...]]":
         return send_probes(probes, headers=chat.headers(), seconds=seconds)

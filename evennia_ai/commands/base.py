@@ -20,6 +20,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from evennia_ai.commands.corrections import meant_verb, nearest_verb, verbs_elsewhere
+from evennia_ai.commands.kept_cases import edits_made, note_edit
 from evennia_ai.commands.screens import Row, diffed, in_pages, shown_rows
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import (
@@ -142,6 +143,7 @@ class StrictCommand(COMMAND_CLASS):
     session: Any = None
     verb: str | None = None
     """The switch that was typed, "" for none; None if the command has no such switch."""
+    _edits_before = 0
     verbs: ClassVar[Mapping[str, str]] = {}
     thing: ClassVar[str] = ""
     """What the switches `assign` and `unassign` assign, such as "card"."""
@@ -159,6 +161,7 @@ class StrictCommand(COMMAND_CLASS):
 
     def func(self) -> Run:
         """Run the switch, or say in one line why not."""
+        self._edits_before = edits_made()
         try:
             self.verb = self._verb()
             if self.verb in self.without_value and self.rhs is not None:
@@ -167,7 +170,10 @@ class StrictCommand(COMMAND_CLASS):
         except EvenniaAIError as error:
             self.say_error(error)
             return None
-        return self._asked(done) if isinstance(done, GeneratorType) else None
+        if isinstance(done, GeneratorType):
+            return self._asked(done)
+        self._note_edit()
+        return None
 
     def get_help(self, caller: Any, cmdset: Any) -> str:
         """Return the help text with its braces escaped. A hook of Evennia."""
@@ -300,7 +306,7 @@ class StrictCommand(COMMAND_CLASS):
         """
         if waiting and not done.called:
             self.say(waiting)
-        done.addCallback(by).addErrback(self.failed)
+        done.addCallback(by).addErrback(self.failed).addCallback(lambda _: self._note_edit())
 
     def failed(self, failure: Failure) -> None:
         """Tell the caller why a switch that waited for something failed."""
@@ -393,6 +399,12 @@ class StrictCommand(COMMAND_CLASS):
             yield from questions
         except EvenniaAIError as error:
             self.say_error(error)
+        self._note_edit()
+
+    def _note_edit(self) -> None:
+        """Say how many kept cases get another prompt, if this command has edited something."""
+        before, self._edits_before = self._edits_before, edits_made()
+        note_edit(before, self.say)
 
 
 def unexpected(failure: Failure) -> str:

@@ -40,11 +40,11 @@ from evennia_ai.engine.text.columns import (
     wrap_hanging,
     wrap_text,
 )
+from evennia_ai.npc.mind.status import describe_cut
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.npc.views.looking import foreseen_report, past_reader, sent_report
 from evennia_ai.npc.views.turn_sources import source_of, told_by
-from evennia_ai.services.llm.arrival import cut_in_words
 from evennia_ai.store import model_calls
 from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.past_turns import turn_before
@@ -89,9 +89,7 @@ def cut_lines(turn: StoredTurn) -> Iterator[str]:
     """Yield a sentence for each call of the turn whose prompt the server cut."""
     for call in model_calls.calls_of_turns(turn.npc_ref, [turn.number]):
         if call.whole_tokens is not None:
-            yield cut_in_words(
-                counted=call.input_tokens, whole=call.whole_tokens, profile=call.profile
-            )
+            yield describe_cut(call)
 
 
 def turn_lines(caller: Any, npc: NPC, turn: StoredTurn, *, is_full: bool) -> Iterator[str | Row]:

@@ -60,7 +60,12 @@ def given_to(npc: NPC) -> frozenset[str]:
 
 def changes_of(npc: NPC) -> tuple[SettingChange, ...]:
     """Return the last 50 changes, newest last."""
-    return tuple(SettingChange(**one) for one in _changes_in(_stored_value(npc)))
+    return changes_in(_stored_value(npc))
+
+
+def changes_in(stored: Any) -> tuple[SettingChange, ...]:
+    """Return the last 50 changes in the value of the Attribute `ATTRIBUTE`, newest last."""
+    return tuple(SettingChange(**one) for one in _changes_in(stored))
 
 
 def change_settings(npc: NPC, *, by: Actor, **values: Any) -> NPCSettings:

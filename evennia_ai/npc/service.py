@@ -28,8 +28,8 @@ from evennia_ai.engine.errors import EvenniaAIError, StoreError
 from evennia_ai.npc import runtime as running
 from evennia_ai.npc.command_errors import hide_errors
 from evennia_ai.npc.floor.ticks import stored_ticks
+from evennia_ai.npc.mind.guard_watch import look_at_everybody
 from evennia_ai.npc.mind.news import News
-from evennia_ai.npc.mind.overview import look_at_everybody
 from evennia_ai.npc.mind.window_watch import WindowWatch
 from evennia_ai.npc.nicks import bound_nicks
 from evennia_ai.npc.recording import unanswered

@@ -341,6 +341,24 @@ class Access:
         self.model.close()
 
 
+def access_in_loop(profile: ModelProfile, conf: Conf) -> Access:
+    """Return access to the server of a profile, for requests in the running asyncio loop.
+
+    Ask `access.client.answer`, and close the client with `aclose` at the end.
+    """
+    # The bridge is only needed for closing: every request runs in the caller's loop.
+    kind = AnthropicChat if profile.client == "anthropic" else OpenAIChat
+    chat = kind(endpoint_of(profile, conf), AsyncBridge())
+    return Access(
+        model=chat,
+        model_id=profile.model,
+        roles=roles_of(profile),
+        profile=profile,
+        client=chat,
+        learned=chat.learned,
+    )
+
+
 def _parameters(client: Client) -> Callable[..., dict[str, Any]]:
     return anthropic.parameters_of if client == "anthropic" else openai.parameters_of
 

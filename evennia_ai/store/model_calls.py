@@ -120,6 +120,11 @@ class Used:
         """The number of tokens that count against limits."""
         return self.input_tokens + self.output_tokens
 
+    @property
+    def cached_percent(self) -> int | None:
+        """The share of the input tokens that came from the provider's cache; None without input."""
+        return 100 * self.cached_tokens // self.input_tokens if self.input_tokens else None
+
 
 NOTHING: Final = Used()
 _insert: Final = Insert(models.ModelCall, _FIELDS)

@@ -1,6 +1,6 @@
 """Template filters for our web pages: times, and texts that anybody may have written."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -74,6 +74,12 @@ def npc_of(ref: str) -> str:
 
 
 @register.filter  # type: ignore[untyped-decorator]
-def of(mapping: dict[str, Any], key: str) -> Any:
+def of(mapping: Mapping[str, Any], key: str) -> Any:
     """Return the value of a key in a mapping, or None."""
     return mapping.get(key)
+
+
+@register.filter  # type: ignore[untyped-decorator]
+def named(names: Mapping[str, str], ref: str) -> str:
+    """Return the name with this reference, or "#" and the reference if it is not known."""
+    return names.get(ref, f"#{ref}")

@@ -109,6 +109,7 @@ AT_INITIAL_SETUP_HOOK_MODULE = ""
 EVENNIA_AI_CARD_FOLDER = "world/demo/cards"
 EVENNIA_AI_PRESET_FOLDER = "world/demo/presets"
 EVENNIA_AI_KNOWLEDGE_FOLDER = "world/demo/knowledge"
+EVENNIA_AI_KEPT_FOLDER = "world/demo/kept"
 
 # Demo
 DEMO_WORLD = True

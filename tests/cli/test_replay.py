@@ -84,7 +84,7 @@ def test_a_diff_shows_what_the_edits_since_would_change(played: Played) -> None:
     told = played.replay("--turn", "1", "--diff")
     assert told.status == 1
     assert "-- with the texts of today:" in told.out
-    assert "+Somebody else." in told.out
+    assert "+ Somebody else." in told.out
 
 
 def test_an_edit_is_shown_for_every_turn_with_a_summary(played: Played) -> None:
@@ -94,7 +94,7 @@ def test_an_edit_is_shown_for_every_turn_with_a_summary(played: Played) -> None:
     *turns, summary = lines_of(told)
     assert [turn["turn"] for turn in turns] == list(range(1, 9))
     assert {turn["outcome"] for turn in turns} == {"changed"}
-    assert "+Be gruff." in turns[0]["differences"][0]["lines"]
+    assert "+ Be gruff." in turns[0]["differences"][0]["lines"]
     tokens = sum(turn["tokens"] - turn["tokens_before"] for turn in turns)
     counts = {"turns": 8, "unchanged": 0, "changed": 8, "unknown": 0, "tokens": tokens}
     assert summary == {"summary": counts}

@@ -112,9 +112,10 @@ def test_an_npc_is_listed_with_its_last_turn_and_its_model(talked: Any) -> None:
 
 
 def test_an_npc_is_listed_with_what_it_used_today(stage: Any) -> None:
+    npc_ref = stage.npc.ai.ref
+    call = NewCall(npc_ref=npc_ref, role="speaker", started_at=time.time(), seconds=1.0)
+    model_calls.add_call(replace(call, input_tokens=70))
     with stage.model("Aye."):
-        limits = runtime().limits
-        limits.ended(limits.begun(CallKey(npc_ref=stage.npc.ai.ref, prompt_tokens=70)), None)
         assert row_of(stage.builds("ai"), "Oren").split()[5:7] == ["1", "70"]
 
 

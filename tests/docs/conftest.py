@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 IN_GAME = (
+    "test_demo_kept.py",
     "test_files.py",
     "test_followed.py",
     "test_generated.py",

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 import yaml
 
+from evennia_ai.engine.foreign.documents import write_yaml
 from evennia_ai.engine.knowledge.assembly.config import AssemblyRules, apply_config_page
 from evennia_ai.engine.knowledge.pages.markup import read_page
 from evennia_ai.engine.knowledge.pages.page import page_name
 from evennia_ai.formats.cards.card import read_card
+from evennia_ai.formats.kept import parse_case
 from evennia_ai.formats.lorebooks.books import read_book
 from evennia_ai.formats.lorebooks.extension import read_own
 from evennia_ai.formats.presets.reading import read_preset
@@ -68,6 +70,19 @@ def _preset(data: Any) -> None:
     assert read_preset(data, name="Example").notices == ()
 
 
+def _expectation(data: Any) -> None:
+    """Check that a kept case of the demo may have this expectation."""
+    [case] = (ROOT / "world" / "demo" / "kept").glob("ismay-the-candle.yaml")
+    values = {**yaml.safe_load(case.read_text(encoding="utf-8")), **data}
+    parse_case(write_yaml(values), where="the page")
+
+
+def _workflow(data: Any) -> None:
+    """Check the form of a workflow. A test of `evennia-ai check` runs its commands."""
+    [job] = data["jobs"].values()
+    assert all("uses" in step or "run" in step for step in job["steps"])
+
+
 READERS: dict[str, Callable[[Any], object]] = {
     "spec": read_card,
     "evennia_ai": lambda data: read_own(data["evennia_ai"], where="extensions.evennia_ai"),
@@ -79,6 +94,8 @@ READERS: dict[str, Callable[[Any], object]] = {
     "lorebooks": run_scenario,
     "prompts": _preset,
     "services": _compose,
+    "expect": _expectation,
+    "jobs": _workflow,
 }
 """Functions that check a file, by a key that only this kind of file has."""
 

@@ -23,6 +23,7 @@ needs_git = pytest.mark.skipif(
         "world/demo/cards/ismay.charx",
         "world/demo/cards/saltholm.json",
         "world/demo/presets/quay-2.json",
+        "world/demo/kept/oren-2.yaml",
         "server/demo_logins.json",
         "server/evennia.db3",
         "server/logs/server.log",
@@ -38,3 +39,4 @@ def test_export_folders_of_the_demo_are_ignored_by_git() -> None:
     settings = (ROOT / "server/conf/settings.py").read_text(encoding="utf-8")
     assert 'EVENNIA_AI_CARD_FOLDER = "world/demo/cards"' in settings
     assert 'EVENNIA_AI_PRESET_FOLDER = "world/demo/presets"' in settings
+    assert 'EVENNIA_AI_KEPT_FOLDER = "world/demo/kept"' in settings

@@ -9,10 +9,12 @@ import pytest
 from evennia.utils import logger
 
 from evennia_ai.cli import run
+from evennia_ai.cli.game.kept import check
 from evennia_ai.formats.scenario import run_scenario
 from evennia_ai.services.llm.chat import ChatReply, Usage
 from evennia_ai.services.llm.probes import Answer
 from evennia_ai.services.llm.profiles import ModelProfile
+from evennia_ai.services.settings.conf import conf
 from tests.docs.fences import ROOT, Block, blocks
 from tests.npc.watch.test_watchdog import Loop, Watched
 from tests.services.llm.test_doctor import CALLED, IN_FORM, Server, found_by
@@ -115,9 +117,20 @@ def _a_check(village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> str:
     return "".join(f"{one.line()}\n" for one in found.values())
 
 
+def _a_check_of_kept_answers(village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> str:
+    """Return the report of a check after the edit that the page describes."""
+    village.types("say Oren, why did the night ferry stop running?")
+    village.types("ai/keep oren = asks about the night ferry\nlore/off harbour/the night ferry")
+    capsys.readouterr()
+    options = {"accept": (), "only_changed": False, "ask": False, "as_json": False, "junit": None}
+    assert check(village.folder / "kept", conf(), **options) == 1
+    return str(capsys.readouterr().out)
+
+
 PRINTED: Mapping[tuple[str, str], Callable[..., str]] = {
     ("cli.md", "`evennia-ai doctor [PROFILE] [--game DIR] [--json]`"): _a_check,
     ("README.md", "What you see"): _a_talk,
+    ("kept-answers.md", "On the command line"): _a_check_of_kept_answers,
     ("demo.md", "What a trace looks like"): _trace_of("oren.yaml"),
     ("demo.md", "A card that wants to stand above everything"): _trace_of("hostile_card.yaml"),
     ("lorebook.md", "Why, and why not"): _reasons_of_lore,

@@ -20,7 +20,7 @@ from evennia.utils.create import create_channel, create_object
 from twisted.internet.defer import maybeDeferred
 from twisted.internet.task import Clock
 
-from evennia_ai.commands import background_work
+from evennia_ai.commands import background_work, kept_cases
 from evennia_ai.commands.base import StrictCommand
 from evennia_ai.npc import runtime as running
 from evennia_ai.services.endpoints import Access
@@ -54,11 +54,14 @@ class Place:
         monkeypatch.setattr(StrictCommand, "say_error", self._say_error)
         monkeypatch.setattr(CmdHelp, "help_more", False)  # The test has no client to turn pages.
         monkeypatch.chdir(folder)
-        for kind in ("cards", "presets"):
+        monkeypatch.setattr(kept_cases, "in_thread", maybeDeferred)
+        kept_cases._differing.clear()
+        for kind in ("cards", "presets", "kept"):
             shutil.copytree(DEMO / kind, folder / kind)
         self.install(
             EVENNIA_AI_CARD_FOLDER=str(folder / "cards"),
             EVENNIA_AI_PRESET_FOLDER=str(folder / "presets"),
+            EVENNIA_AI_KEPT_FOLDER=str(folder / "kept"),
             EVENNIA_AI_KNOWLEDGE_FOLDER=str(DEMO / "knowledge"),
             GAME_DIR=str(folder),
         )

@@ -98,7 +98,11 @@ def test_offline_responder_answers_with_activated_lore(furnished):
     furnished.says(furnished.anna, "Oren, what does the lantern burn?")
     assert furnished.screen_of(furnished.anna)[-1] == 'Oren says, "The lantern burns whale oil."'
     status = furnished.npc.ai.status()
-    assert (status.endpoint, status.offline, status.card) == ("offline responder", True, "oren")
+    assert (status.now.endpoint, status.now.offline, status.card.name) == (
+        "offline responder",
+        True,
+        "oren",
+    )
 
 
 def test_component_of_the_narrowest_scope_wins(furnished):
@@ -316,8 +320,8 @@ def test_status_shows_the_state_of_an_npc(furnished):
     furnished.says(furnished.anna, "Oren, one")
     furnished.whispers(furnished.anna, "two")
     status = furnished.npc.ai.status()
-    assert status.enabled
-    assert status.endpoint == "scripted"
-    assert (status.in_flight, status.waiting, status.breaker) == (False, 0, "")
+    assert status.is_on
+    assert status.now.endpoint == "scripted"
+    assert (status.now.in_flight, status.now.waiting, status.now.breaker) == (False, 0, "")
     assert (status.last_turn.number, status.last_turn.state) == (2, "done")
     assert status.conversations == {"room": 1, "private": 1}

@@ -88,7 +88,7 @@ def test_book_page_shows_its_tokens_and_which_entries_were_in_the_newest_prompt(
     awake = as_json(client, "/ai/lore/harbour/?show=awake")
     turn = as_json(client, f"/ai/npc/{told['newest']['ref']}/turn/{told['newest']['turn']}/")
     kept = {one["item"]: one["tokens"] for one in turn["kept"] if "lore:harbour#" in one["item"]}
-    assert {f"lore:harbour#{one['uid']}" for one in awake["entries"]} == set(kept)
+    assert {f"lore:harbour#{one['uid']}" for one in awake["book"]["entries"]} == set(kept)
     assert told["newest"]["awake"] == len(kept) > 0
     assert told["newest"]["tokens"] == sum(kept.values())
     assert "active in the newest turn of Oren" in client.get("/ai/lore/harbour/").content.decode()
@@ -98,14 +98,14 @@ def test_book_page_shows_its_tokens_and_which_entries_were_in_the_newest_prompt(
 def test_book_page_filters_entries_by_state(played, browser, show):
     client = browser("Builder")
     client.post("/ai/lore/harbour/", {"seen": seen(), "entry": ["1"], "do": "off"})
-    listed = as_json(client, f"/ai/lore/harbour/?show={show}")["entries"]
+    listed = as_json(client, f"/ai/lore/harbour/?show={show}")["book"]["entries"]
     states = {
-        "on": lambda one: one["on"],
-        "off": lambda one: not one["on"],
-        "constant": lambda one: one["on"] and one["constant"],
-        "keys": lambda one: one["on"] and not one["constant"],
+        "on": lambda one: one["enabled"],
+        "off": lambda one: not one["enabled"],
+        "constant": lambda one: one["enabled"] and one["constant"],
+        "keys": lambda one: one["enabled"] and not one["constant"],
     }
-    every = as_json(client, "/ai/lore/harbour/?show=nothing such")["entries"]
+    every = as_json(client, "/ai/lore/harbour/?show=nothing such")["book"]["entries"]
     assert listed == [one for one in every if states[show](one)]
     assert 0 < len(listed) < len(every)
 

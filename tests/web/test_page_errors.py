@@ -4,6 +4,7 @@ import pytest
 from django.core.signals import got_request_exception
 from django.test import RequestFactory, override_settings
 
+from evennia_ai.npc.mind import status
 from evennia_ai.web.page_errors import log_page_error
 from evennia_ai.web.site import watch
 from evennia_ai.web.site.page import FAILED, HEADERS
@@ -18,7 +19,7 @@ def failing(monkeypatch):
     def fail(*args):
         raise RuntimeError(f"{SECRET} \x1b[31mred\nsecond line")
 
-    monkeypatch.setattr(watch.past_turns, "newest_of_all", fail)
+    monkeypatch.setattr(status.past_turns, "newest_of_all", fail)
 
 
 @pytest.mark.parametrize("debug", [False, True])

@@ -18,6 +18,7 @@ import evennia_ai
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.history.turn.replay import turn_report
 from evennia_ai.engine.prompt.components import of_npc
+from evennia_ai.engine.text.plain_values import plain_value
 from evennia_ai.npc.views.parse_cache import parsed_card
 from evennia_ai.store import model_calls
 from evennia_ai.store.authored import cards, components, lorebooks, notes
@@ -166,6 +167,29 @@ def test_list_of_npcs_shows_their_states(played, browser):
     assert as_json(browser("Admin"), "/ai/?show=failed")["npcs"] == []
 
 
+def test_page_of_an_npc_has_the_status_and_the_log_of_the_commands(played, browser):
+    from evennia_ai.npc.mind.status import npc_log
+
+    played.npc.attributes.add("ai_settings", {"values": {"temperature": "warm"}})
+    ref, client = played.npc.ai.ref, browser("Builder")
+    told = as_json(client, f"/ai/npc/{ref}/")
+    assert told["status"] == json.loads(json.dumps(plain_value(played.npc.ai.status())))
+    assert told["log"] == json.loads(json.dumps(plain_value(npc_log(ref, 1, size=25))))
+    (problem,) = told["status"]["problems"]
+    assert html.escape(problem) in client.get(f"/ai/npc/{ref}/").content.decode()
+    (listed,) = as_json(client, "/ai/?find=oren")["npcs"]
+    assert listed == {name: told["status"][name] for name in listed}
+
+
+def test_page_of_a_deleted_npc_shows_what_is_stored(played, browser):
+    ref, client = played.npc.ai.ref, browser("Builder")
+    played.npc.delete()
+    status = as_json(client, f"/ai/npc/{ref}/")["status"]
+    assert (status["name"], status["is_on"], status["now"]) == (f"#{ref}", False, None)
+    assert status["last_turn"]["number"] == 5
+    assert f"#{ref}" in client.get(f"/ai/npc/{ref}/").content.decode()
+
+
 def test_list_of_npcs_is_filtered_by_their_turns(played, browser):
     client = browser("Builder")
 
@@ -207,7 +231,7 @@ def test_list_of_npcs_says_why_an_npc_is_silent(played, browser):
 
     client = browser("Builder")
     [oren] = as_json(client, "/ai/?find=oren")["npcs"]
-    assert (oren["state"], oren["waiting"], oren["silent_because"]) == ("idle", 0, "")
+    assert (oren["state"], oren["now"]["waiting"], oren["silent_because"]) == ("idle", 0, "")
     played.npc.ai_enabled = False
     [oren] = as_json(client, "/ai/?find=oren")["npcs"]
     assert (oren["state"], oren["silent_because"]) == ("off", "it is switched off")
@@ -220,8 +244,8 @@ def test_list_of_npcs_draws_cache_shares_as_a_line_with_numbers(played, browser,
     monkeypatch.setattr(
         "evennia_ai.store.model_calls.cache_shares", lambda refs, **_: {ref: [0, 40, 97]}
     )
-    [oren] = as_json(browser("Builder"), "/ai/?find=oren")["npcs"]
-    assert (oren["cache_shares"], oren["broken"]) == ([0, 40, 97], "")
+    told = as_json(browser("Builder"), "/ai/?find=oren")
+    assert (told["shares"], told["breaks"]) == ({ref: [0, 40, 97]}, {})
     text = browser("Admin").get("/ai/?find=oren").content.decode()
     assert "share from caches, oldest call first: 0 %, 40 %, 97 %" in text
     assert 'points="0.0,20.0 48.0,12.0 96.0,0.6"' in text
@@ -230,9 +254,9 @@ def test_list_of_npcs_draws_cache_shares_as_a_line_with_numbers(played, browser,
 def test_list_of_npcs_says_what_broke_a_cache_when_its_share_is_low(played, browser, monkeypatch):
     ref = played.npc.ai.ref
     monkeypatch.setattr("evennia_ai.store.model_calls.cache_shares", lambda refs, **_: {ref: [3]})
-    [oren] = as_json(browser("Builder"), "/ai/?find=oren")["npcs"]
+    breaks = as_json(browser("Builder"), "/ai/?find=oren")["breaks"]
     manifest = turns.last_turn(ref).manifest
-    assert oren["broken"].startswith(f"broken first by {manifest.broken_by} (")
+    assert breaks[ref].startswith(f"broken first by {manifest.broken_by} (")
 
 
 def test_memory_page_hides_whispered_memories_from_builders(played, browser):
@@ -262,26 +286,27 @@ def test_settings_page_shows_values_and_whether_they_are_the_npcs_own(played, br
 
 
 def test_live_page_shows_each_model_call(played, browser):
-    told = as_json(browser("Builder"), "/ai/live/")
-    assert len(told["calls"]) == 5
-    assert {(one["name"], one["role"], one["outcome"]) for one in told["calls"]} == {
-        ("Oren", "speaker", told["calls"][0]["outcome"])
+    told = as_json(browser("Builder"), "/ai/live/")["log"]
+    ref = played.npc.ai.ref
+    assert told["names"] == {ref: "Oren"}
+    assert {(one["npc_ref"], one["role"], one["outcome"]) for one in told["calls"]} == {
+        (ref, "speaker", told["calls"][0]["outcome"])
     }
     assert [one["turn"] for one in told["calls"]] == [5, 4, 3, 2, 1]
 
 
 def test_live_page_shows_a_prompt_that_was_read_only_in_part(played, browser):
     client = browser("Builder")
-    assert as_json(client, "/ai/live/")["cut"] == []
+    assert as_json(client, "/ai/live/")["log"]["cut"] == []
     row = replace(model_calls.newest_calls(1)[0], input_tokens=256, whole_tokens=5700)
     model_calls.add_call_alone(row)
-    (cut,) = as_json(client, "/ai/live/")["cut"]
-    assert (cut["name"], cut["turn"]) == ("Oren", 5)
+    (cut,) = as_json(client, "/ai/live/")["log"]["cut"]
+    assert (cut["npc_ref"], cut["turn"]) == (played.npc.ai.ref, 5)
     page = client.get("/ai/live/").content.decode()
     assert "the server read 256 of about 5700 tokens" in page
     assert "256 of about 5700, " in page
     model_calls.add_call_alone(replace(row, input_tokens=5700, whole_tokens=None))
-    assert as_json(client, "/ai/live/")["cut"] == []
+    assert as_json(client, "/ai/live/")["log"]["cut"] == []
 
 
 def test_page_of_a_missing_thing_says_so_with_404(played, browser):
@@ -381,10 +406,10 @@ def test_saved_trial_makes_a_revision_of_each_edited_text(played, browser):
     note = notes.NOTES.current("gulls", of_npc(ref))
     [entry] = [
         one
-        for one in as_json(client, "/ai/lore/harbour/?find=tide")["entries"]
+        for one in as_json(client, "/ai/lore/harbour/?find=tide")["book"]["entries"]
         if one["uid"] == "2"
     ]
-    assert (weather.injection_depth, note.order, entry["depth"]) == (4, 20, 1)
+    assert (weather.injection_depth, note.order, entry["place"]) == (4, 20, "depth 1, system")
     assert components.COMPONENTS.revisions("weather")[-1].changed_by == "a-Builder"
 
 
@@ -487,8 +512,8 @@ def test_entry_form_changes_only_the_typed_fields(played, browser):
     assert json.loads(lorebooks.get_book("harbour").source)["entries"] == before
     form = {**form_of(client, address), "depth": "3", "order": "7"}
     assert client.post(address, form).status_code == 302
-    [entry] = as_json(client, "/ai/lore/harbour/?find=tide turns")["entries"]
-    assert (entry["depth"], entry["order"], entry["keys"]) == (3, 7, ["tide"])
+    [entry] = as_json(client, "/ai/lore/harbour/?find=tide turns")["book"]["entries"]
+    assert (entry["place"], entry["order"], entry["keys"]) == ("depth 3, system", 7, ["tide"])
     after = json.loads(lorebooks.get_book("harbour").source)["entries"]
     assert [one for at, one in enumerate(after) if at != 2] == [
         one for at, one in enumerate(before) if at != 2
@@ -540,7 +565,9 @@ def test_card_is_uploaded_approved_with_one_grant_and_assigned(played, browser):
     assert (told["waits"], told["report"]["identity"]["name"]) == (True, "Tilda")
     text = client.get(waits).content.decode()
     assert 'name="grant" value="fields"' in text
-    done = client.post(waits, {"do": "approve", "grant": ["fields"], "seen": told["newest"]})
+    done = client.post(
+        waits, {"do": "approve", "grant": ["fields"], "seen": told["state"]["newest"]}
+    )
     card = cards.card_or_none("Tilda")
     assert (done.status_code, card.grants) == (302, frozenset({"fields"}))
     client.post(done["Location"], {"do": "assign", "npc": "oren"})
@@ -690,9 +717,9 @@ def test_only_an_admin_can_stop_all_npcs(played, browser):
     assert dict(halts()) == {}
     client = browser("Admin")
     client.post("/ai/live/stop/", {"do": "stop"})
-    assert as_json(client, "/ai/live/")["stopped"]
+    assert as_json(client, "/ai/live/")["game"]["stopped"]
     client.post("/ai/live/stop/", {"do": "start"})
-    assert not as_json(client, "/ai/live/")["stopped"]
+    assert not as_json(client, "/ai/live/")["game"]["stopped"]
 
 
 def test_form_of_a_foreign_page_changes_nothing(played, browser):

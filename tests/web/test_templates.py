@@ -81,10 +81,11 @@ def test_values_of_a_message_are_shown_as_text(values):
     assert acting(page) == []
 
 
-@pytest.mark.parametrize("field", ["position", "logic", "name", "uid", "keys", "text"])
+@pytest.mark.parametrize("field", ["place", "logic", "name", "uid", "keys", "text"])
 def test_values_of_an_entry_are_shown_as_text(field):
     entry = {"uid": "1", "name": "n", "keys": ["k"], "secondary_keys": ["s"], "logic": "any"}
-    entry |= {"on": True, "constant": False, "position": "after", "depth": 4, "order": 1}
+    entry |= {"enabled": True, "constant": False, "place": "after", "order": 1}
     entry |= {"text": "t", field: [HOSTILE] if field == "keys" else HOSTILE}
-    book = {"book": "b", "revision": 1, "mode": "m", "entries": [entry], "newest": {}, "totals": {}}
-    assert acting(render_to_string("evennia_ai/book.html", book)) == []
+    book = {"name": "b", "revision": 1, "mode": "m", "entries": [entry]}
+    values = {"book": book, "newest": {}, "totals": {}}
+    assert acting(render_to_string("evennia_ai/book.html", values)) == []

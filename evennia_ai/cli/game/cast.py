@@ -1,10 +1,12 @@
 """Characters of the game by name: NPCs for chats, players' characters for personas."""
 
 import contextlib
+import re
 import sys
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Collection, Iterable
+from typing import Any, Final
 
+from evennia_ai.engine.errors import FormatError
 from evennia_ai.npc.senses.presence import HasMind, objects_with_mind
 from evennia_ai.npc.views.view import char_name_of
 from evennia_ai.store.authored.cards import assignment_of
@@ -13,6 +15,7 @@ with contextlib.redirect_stdout(sys.stderr):  # Evennia may print while it is im
     from evennia.objects.models import ObjectDB
     from evennia.objects.objects import DefaultCharacter
 
+REF: Final = re.compile(r"#([0-9]{1,18})")
 _MOST_NAMED: Final = 5
 
 
@@ -35,6 +38,31 @@ class Cast:
             if found := self._refs.get(name.casefold().strip()):
                 return tuple(found)
         return ()
+
+
+def npc_called(wanted: str) -> str:
+    """Return the ID of the NPC with this name or number ("#12")."""
+    by_ref = REF.fullmatch(wanted)
+    meant = {"id": by_ref[1]} if by_ref else {"db_key__iexact": wanted}
+    there: Iterable[Any] = ObjectDB.objects.filter(**meant)
+    found = [str(one.id) for one in there if issubclass(type(one), HasMind)]
+    return only_one(found, wanted, did="has a mind")
+
+
+def only_one(found: Collection[str], wanted: str, *, did: str) -> str:
+    """Return the only ID in `found`. `did` says what the wanted NPC did.
+
+    Raises:
+        FormatError: No NPC or several were found.
+    """
+    if len(found) == 1:
+        return next(iter(found))
+    if found:
+        numbers = ", ".join(f"#{one}" for one in sorted(found, key=int))
+        raise FormatError("npc", f"'{wanted}' could be {numbers}; name one by its number")
+    raise FormatError(
+        "npc", f"no NPC called '{wanted}' {did}; use its name in the game, or its number as #12"
+    )
 
 
 def which(refs: Iterable[str]) -> str:

@@ -5,7 +5,6 @@ and what an edit would change in it. An NPC is named as `#12` or by its name.
 """
 
 import contextlib
-import re
 import sys
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from evennia_ai.cli.game import machine_owner
-from evennia_ai.cli.game.cast import name_of, players_called, which
+from evennia_ai.cli.game.cast import REF, name_of, npc_called, only_one, players_called, which
 from evennia_ai.cli.output import FINDING, write_json, write_lines, write_pieces
 from evennia_ai.cli.terminal import shown_progress
 from evennia_ai.engine.errors import EvenniaAIError, FormatError
@@ -26,7 +25,6 @@ from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, wr
 from evennia_ai.formats.chats.chat import is_chat, list_import_losses, read_chat
 from evennia_ai.formats.chats.chat_records import ChatSource, find_played
 from evennia_ai.formats.file_kinds import describe_file
-from evennia_ai.npc.senses.presence import HasMind
 from evennia_ai.npc.views.edits import AsOfToday, ProposedEdit, read_edit_file
 from evennia_ai.npc.views.recomposing import (
     Comparison,
@@ -47,7 +45,6 @@ with contextlib.redirect_stdout(sys.stderr):  # Evennia may print while it is im
     from evennia.objects.models import ObjectDB
 
 
-_REF = re.compile(r"#([0-9]{1,18})")
 _DID = "had a conversation"
 _MOST_NAMED = 12
 _BEGINNING = 4 * 1024 * 1024
@@ -88,7 +85,7 @@ def take_in(npc: str, path: Path, source: Path, *, player: str, played: str) -> 
 
     For a chat, `player` names the player and `played` the NPC's name in it.
     """
-    ref = _ref_of_npc(npc)
+    ref = npc_called(npc)
     with _opened(path, source) as file:
         beginning = file.read(_BEGINNING)
         if is_chat(beginning):
@@ -302,33 +299,13 @@ def _ref_among(wanted: str, known: Collection[str], *, did: str) -> str:
     Raises:
         FormatError: No NPC or several are meant.
     """
-    by_ref = _REF.fullmatch(wanted)
+    by_ref = REF.fullmatch(wanted)
     if by_ref is not None:
         if by_ref[1] not in known:
             raise FormatError("npc", f"the object {wanted} is no NPC that {did}")
         return by_ref[1]
     named = ObjectDB.objects.filter(db_key__iexact=wanted).values_list("id", flat=True)
-    return _only([str(one) for one in named if str(one) in known], wanted, did=did)
-
-
-def _ref_of_npc(wanted: str) -> str:
-    """Return the ID of the NPC that `wanted` names."""
-    by_ref = _REF.fullmatch(wanted)
-    meant = {"id": by_ref[1]} if by_ref else {"db_key__iexact": wanted}
-    there: Iterable[Any] = ObjectDB.objects.filter(**meant)
-    found = [str(one.id) for one in there if issubclass(type(one), HasMind)]
-    return _only(found, wanted, did="has a mind")
-
-
-def _only(found: Collection[str], wanted: str, *, did: str) -> str:
-    if len(found) == 1:
-        return next(iter(found))
-    if found:
-        which = ", ".join(f"#{one}" for one in sorted(found, key=int))
-        raise FormatError("npc", f"'{wanted}' could be {which}; name one by its number")
-    raise FormatError(
-        "npc", f"no NPC called '{wanted}' {did}; use its name in the game, or its number as #12"
-    )
+    return only_one([str(one) for one in named if str(one) in known], wanted, did=did)
 
 
 def _with_turns(wanted: str) -> str:

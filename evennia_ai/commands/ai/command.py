@@ -15,6 +15,7 @@ from evennia_ai.commands.ai.history import (
     replay_lines,
     verify_lines,
 )
+from evennia_ai.commands.ai.kept import KeptSwitches
 from evennia_ai.commands.ai.memory import (
     FORGET_USAGE,
     forget_player,
@@ -68,7 +69,7 @@ FULL: Final = "full"
 """The value of a switch that shows a screen with nothing folded."""
 
 
-class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
+class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches, KeptSwitches):
     """
     Look into the NPCs of the game and control them
 
@@ -145,6 +146,21 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
       ai/debug oren
       ai/request oren
       ai/watch oren
+
+    ## kept
+
+    Keep good answers, and see whether a later change gives them another prompt.
+
+    Switches:
+      keep     - <npc>[/<turn>] [= <what it is about>]: keep a good answer, to be
+                 told when its prompt becomes another one
+      kept     - [<case>]: list the kept answers and their states, or show what
+                 differs in one
+      kept/accept - <case>: the prompt that it gets now is right
+
+    Examples:
+      ai/keep oren = asks about the night ferry
+      ai/kept
 
     ## branches
 
@@ -269,6 +285,8 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
         "set": "set_one",
         **alike("profile check verify export request undo retry correct reset"),
         "import": "import_file",
+        **alike("keep kept"),
+        "kept/accept": "kept_accept",
         "branch": "branch",
         "branch/prompt": "branch_prompt",
         "branch/close": "branch_close",
@@ -289,6 +307,8 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches):
                 "limits",
                 "resume",
                 "startall",
+                "kept",
+                "kept/accept",
             ),
         }
     )

@@ -8,7 +8,6 @@ player, or what was said in a room and what NPCs learnt from it.
 
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from evennia_ai.commands.base import CommandError, and_more, counted, name_of, revision_in_words
@@ -16,15 +15,11 @@ from evennia_ai.commands.naming import npc_and_number, npc_named, place_named, p
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.memory.learning import judge_text
 from evennia_ai.engine.memory.memories import MAX_TEXT, USUAL_IMPORTANCE, Memory
-from evennia_ai.engine.memory.recalling import Moment, Score, is_open, score_memories
-from evennia_ai.engine.memory.scenes import words_said
 from evennia_ai.engine.prompt.components import Scope
-from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.memo import Memo
 from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, wrap_text
 from evennia_ai.npc.inputs.facts import hours_now
+from evennia_ai.npc.mind.memory_list import ListedMemory, list_memories, visible_memory
 from evennia_ai.npc.mind.viewers import seer_for
-from evennia_ai.npc.recording import heard
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.npc.upkeep.remembering import keep_memory, people_of, plain_text
 from evennia_ai.npc.views.visibility import Seer
@@ -42,7 +37,6 @@ from evennia_ai.store.erasing import (
     private_partners,
     room_refs,
 )
-from evennia_ai.store.history.windows import windows
 from evennia_ai.store.memories import MemoryChange, changes_of
 
 USAGE: Final = "ai/memory <npc>[/<page>], ai/memory <npc>/#<id>, each with '= ...' to write"
@@ -55,8 +49,6 @@ _IMPORTANCE: Final = re.compile(r"importance\s+(?P<number>-?[0-9]{1,4})", re.IGN
 _REMOVE: Final = ("remove", "off")
 _DAY_HOURS: Final = 24
 Asked = Generator[str, Any, bool]
-NOBODY: Final = Moment()
-"""A moment without a private partner. Only memories of things said aloud are open in it."""
 
 
 def memory_lines(caller: Any, text: str) -> list[str]:
@@ -152,8 +144,7 @@ def _title(memory: Memory) -> str:
 
 def _list_lines(caller: Any, npc: NPC, page: int) -> list[str]:
     """Return a page of memories, those that best fit what was said last in the NPC's room first."""
-    seer = seer_for(caller, npc.ai.ref)
-    ranked = _ranked_memories(npc, seer)
+    ranked = list_memories(npc.ai.ref, seer_for(caller, npc.ai.ref))
     if not ranked:
         return wrap_text(
             f"{npc.key} remembers nothing yet; write something: ai/memory {npc.key} = <text>", WIDTH
@@ -167,49 +158,19 @@ def _list_lines(caller: Any, npc: NPC, page: int) -> list[str]:
         f" scores say how well each fits what was said last in its room.{switched}"
     )
     lines = wrap_text(head, WIDTH)
-    for memory, score in ranked[(page - 1) * PAGE : page * PAGE]:
-        lines += _row(memory, score)
+    for memory in ranked[(page - 1) * PAGE : page * PAGE]:
+        lines += _row(memory)
     if page < pages:
         lines.append(clip_text(f"More: ai/memory {npc.key}/{page + 1}", WIDTH))
     return lines
 
 
-def _visible_memory(seer: Seer, memory: Memory) -> Memory:
-    """Return the memory as the caller may see it.
-
-    Hidden words are removed, so they cannot score.
-    """
-    mark = seer.memory(memory)
-    return replace(memory, text=mark, scene="", _memo=Memo()) if mark else memory
-
-
-def _ranked_memories(npc: NPC, seer: Seer) -> list[tuple[Memory, Score]]:
-    """Return the memories as the caller may see them, with their scores, the best first.
-
-    A score reveals which words a memory has, so hidden words must not count.
-    """
-    held = [_visible_memory(seer, memory) for memory in store.held_by(npc.ai.ref).memories]
-    place = str(npc.location.id) if npc.location else "nowhere"
-    where = heard.find_conversation(npc.ai.ref, heard.ConversationKey(kind="room", place_ref=place))
-    history = windows(where.id).history if where is not None else History()
-    rules = conf().memory.recall
-    said = words_said(history, None, messages=rules.scan_messages)
-    # Whispered memories are scored separately: no prompt shows them together with the others.
-    ranked: list[tuple[Memory, Score]] = []
-    for is_said_aloud in (True, False):
-        some = [memory for memory in held if is_open(memory, NOBODY) == is_said_aloud]
-        scores = score_memories(some, hours=hours_now(), said=said, rules=rules)
-        ranked += zip(some, scores, strict=True)
-    return sorted(ranked, key=lambda pair: (-pair[1].total, pair[0].id))
-
-
-def _row(memory: Memory, score: Score) -> Iterator[str]:
-    yield from wrap_text(f"#{memory.id}  {score}", WIDTH)
+def _row(memory: ListedMemory) -> Iterator[str]:
+    yield from wrap_text(f"#{memory.id}  {memory.score_explained}", WIDTH)
     for line in wrap_text(escape_controls(memory.text), WIDTH - 6):
         yield f"      {line}"
     if memory.about:
-        whispered = ", WHISPERED: recalled in private with them alone"
-        told = "" if is_open(memory, NOBODY) else whispered
+        told = ", WHISPERED: recalled in private with them alone" if memory.private else ""
         yield clip_text(escape_controls(f"      (about {name_of(memory.about)}{told})"), WIDTH)
 
 
@@ -222,7 +183,7 @@ def _one_lines(caller: Any, npc: NPC, memory_id: int) -> list[str]:
     lines = [clip_text(f"{npc.key} no longer remembers #{memory_id}.", WIDTH)]
     if memory is not None:
         lines = [*wrap_text(f"{npc.key}: {_title(memory)}, {_times(memory)}.", WIDTH)]
-        text = escape_controls(_visible_memory(seer, memory).text)
+        text = escape_controls(visible_memory(seer, memory).text)
         lines += [f"    {line}" for line in wrap_text(text, WIDTH - 4)]
     return [*lines, "Changes:", *_change_lines(changes, seer)]
 
@@ -248,7 +209,7 @@ def _change_lines(changes: Sequence[MemoryChange], seer: Seer) -> Iterator[str]:
     for change in changes:
         yield clip_text(escape_controls(revision_in_words(change)), WIDTH)
         if change.value is not None:
-            then = _visible_memory(seer, Memory(id=change.memory_id, **change.value))
+            then = visible_memory(seer, Memory(id=change.memory_id, **change.value))
             text = f"importance {then.importance}: {then.text}"
             yield clip_text(escape_controls(f"         {text}"), WIDTH)
 

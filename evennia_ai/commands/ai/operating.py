@@ -1,7 +1,7 @@
 """The switches of `ai` that operate the game's NPCs: pause, stop, limits, list and log."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
 from django.urls import NoReverseMatch, reverse
@@ -15,21 +15,14 @@ from evennia_ai.engine.text.columns import escape_controls, first_line, wrap_han
 from evennia_ai.npc.mind import emergency
 from evennia_ai.npc.mind.emergency import Stopped
 from evennia_ai.npc.mind.news import is_told, set_told
+from evennia_ai.npc.mind.status import LoggedTurn, npc_log
 from evennia_ai.npc.model_calls.limits import is_stopped
-from evennia_ai.npc.npc_settings import SettingChange, changes_of
 from evennia_ai.npc.senses.presence import NPC
-from evennia_ai.store import model_calls
-from evennia_ai.store.history.past_turns import TurnLine, TurnPage, turn_page
-from evennia_ai.store.model_calls import ANSWERED, OFFLINE, UNSENT, NewCall, RefusedSaying
+from evennia_ai.store.model_calls import ANSWERED, OFFLINE, UNSENT, NewCall
 
 PAGE_TURNS: Final = 10
 PANE: Final = "evennia_ai_mind"
 """The name under which the web client's plugin `mind_pane.js` receives an address."""
-MOST_OTHER_CALLS: Final = 50
-"""The most calls outside of turns that one page shows."""
-MOST_REFUSED: Final = 200
-"""The most refused utterances that one page shows. A line says that there are more."""
-
 _WHY_UNSENT: Final = {
     OFFLINE: "answered offline, no model was asked",
     f"{UNSENT}unavailable": "not asked: it rests after failures, is too busy or is not set up",
@@ -72,68 +65,50 @@ def index_rows() -> Iterator[str | Row]:
 
 def log_lines(npc: NPC, number: int) -> list[str]:
     """Return one page of what the NPC did. Page 1 is the newest."""
-    ref = npc.ai.ref
-    page = turn_page(ref, number, size=PAGE_TURNS)
-    calls = model_calls.calls_of_turns(ref, [turn.number for turn in page.turns])
-    told = [(turn.created_at, list(_turn(turn, calls))) for turn in page.turns]
-    if page.turns or number == 1:
-        told += _others(npc, page)
+    log = npc_log(npc.ai.ref, number, size=PAGE_TURNS)
+    told = [(one.turn.created_at, list(_turn(one))) for one in log.turns]
+    for call in log.other_calls:
+        when = f"    {day_and_time(call.started_at)}"
+        told.append((call.started_at, [when, f"    {_call(call)}"]))
+    for one in log.refused:
+        what = f"{escape_controls(one.event) or 'something'}{_by(one.speaker)}"
+        when = f"    {day_and_time(one.at)}  refused: {what}, record #{one.record}"
+        told.append((one.at, [when, f"    {limit_in_words(one.limit)}"]))
+    if log.more_refused:
+        told.append((log.refused[-1].at, ["    and more was refused before that"]))
+    for change in log.changes:
+        when = day_and_time(change.at)
+        told.append((change.at, [f"    {when}  set {change_in_words(change)}"]))
+    if not told and number == 1:
+        raise CommandError(
+            f"{npc.key} did nothing yet: it answered nobody and no setting was changed."
+        )
     if not told:
-        raise CommandError(_nothing(npc, number))
+        raise CommandError(
+            f"There is no page {number}: {npc.key} had fewer turns. ai/log {npc.key} is page 1"
+        )
     told.sort(key=lambda one: one[0], reverse=True)
     lines = [line for _, some in told for line in some]
     head = f"What {npc.key} did, page {number}, the newest first:"
-    more = [f"Older: ai/log {npc.key}/{number + 1}"] if page.has_older else []
+    more = [f"Older: ai/log {npc.key}/{number + 1}"] if log.has_older else []
     return [shown for line in (head, *lines, *more) for shown in wrap_hanging(line)]
 
 
-def _others(npc: NPC, page: TurnPage) -> list[tuple[float, list[str]]]:
-    """Return what else happened in the time of a page: calls outside of turns, changed settings."""
-    calls = model_calls.calls_outside_turns(
-        npc.ai.ref, since=page.since, until=page.until, limit_calls=MOST_OTHER_CALLS
-    )
-    refused = model_calls.refused_sayings(
-        npc.ai.ref, since=page.since, until=page.until, limit=MOST_REFUSED + 1
-    )
-    changes = [one for one in changes_of(npc) if page.since <= one.at < page.until]
-    return [
-        *((call.started_at, list(_other_call(call))) for call in calls),
-        *((one.at, list(_refused(one))) for one in refused[:MOST_REFUSED]),
-        *((one.at, ["    and more was refused before that"]) for one in refused[MOST_REFUSED:]),
-        *((change.at, [_change(change)]) for change in changes),
-    ]
+def _by(speaker: str) -> str:
+    return f" by {escape_controls(speaker)}" if speaker else ""
 
 
-def _nothing(npc: NPC, number: int) -> str:
-    if number == 1:
-        return f"{npc.key} did nothing yet: it answered nobody and no setting was changed."
-    return f"There is no page {number}: {npc.key} had fewer turns. ai/log {npc.key} is page 1"
-
-
-def _turn(turn: TurnLine, calls: Sequence[NewCall]) -> Iterator[str]:
-    of_whom = f" by {escape_controls(turn.speaker)}" if turn.speaker else ""
-    what = f"{escape_controls(turn.event) or 'its own accord'}{of_whom}"
+def _turn(logged: LoggedTurn) -> Iterator[str]:
+    turn = logged.turn
+    what = f"{escape_controls(turn.event) or 'its own accord'}{_by(turn.speaker)}"
     yield f"#{turn.number}  {day_and_time(turn.created_at)}  {what}"
     seconds = (turn.ended_at or time.time()) - turn.created_at
     outcome = f": {first_line(turn.outcome)}" if turn.outcome else ""
     state = "under way for" if turn.ended_at is None else f"{turn.state} in"
     yield f"    {state} {max(0.0, seconds):.1f} s{outcome}"
-    mine = [call for call in calls if call.turn == turn.number]
-    yield from (f"    {_call(call)}" for call in mine)
-    if not mine:
+    yield from (f"    {_call(call)}" for call in logged.calls)
+    if not logged.calls:
         yield f"    {escape_controls(turn.model)}: prompt of {turn.tokens} tokens"
-
-
-def _other_call(call: NewCall) -> Iterator[str]:
-    yield f"    {day_and_time(call.started_at)}"
-    yield f"    {_call(call)}"
-
-
-def _refused(one: RefusedSaying) -> Iterator[str]:
-    of_whom = f" by {escape_controls(one.speaker)}" if one.speaker else ""
-    what = f"{escape_controls(one.event) or 'something'}{of_whom}"
-    yield f"    {day_and_time(one.at)}  refused: {what}, record #{one.record}"
-    yield f"    {limit_in_words(one.limit)}"
 
 
 def _call(call: NewCall) -> str:
@@ -156,10 +131,6 @@ def _call(call: NewCall) -> str:
 def _model(call: NewCall) -> str:
     """Return the name of the model, or of the profile if the profile names no model."""
     return call.model or call.profile or "no model"
-
-
-def _change(change: SettingChange) -> str:
-    return f"    {day_and_time(change.at)}  set {change_in_words(change)}"
 
 
 class OperatingSwitches(StrictCommand):

@@ -2,32 +2,36 @@
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from twisted.internet.defer import Deferred
 
 from evennia_ai.commands.base import CommandError, counted, day_and_time, in_words, name_of
-from evennia_ai.commands.turn_shown import cut_lines
 from evennia_ai.engine.actors import Actor
-from evennia_ai.engine.prompt.components import Scope
 from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, pad_text, wrap_hanging
 from evennia_ai.npc.background.queued import WorkStatus
 from evennia_ai.npc.floor.scheduler import Crowd
-from evennia_ai.npc.mind import overview
-from evennia_ai.npc.mind.npc_list import NPCList
-from evennia_ai.npc.mind.overview import NPCRow, Totals
-from evennia_ai.npc.model_calls.limits import Limits, LimitScope, is_stopped
+from evennia_ai.npc.mind.status import (
+    Compaction,
+    GameNow,
+    NPCPage,
+    NPCRow,
+    NPCStatus,
+    game_now,
+    npcs_now,
+    stored_game_status,
+    stored_page,
+)
+from evennia_ai.npc.model_calls.limits import Limits, LimitScope
 from evennia_ai.npc.npc_settings import settings_of
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.npc.senses.presence import NPC, object_of
-from evennia_ai.npc.tools.registry import problems_of
 from evennia_ai.npc.upkeep.compacting import Outcome
 from evennia_ai.services.llm.quotas import LIMITS
 from evennia_ai.store import model_calls
-from evennia_ai.store.history import turns
-from evennia_ai.store.history.model_requests import Compacted, compacted_of
-from evennia_ai.store.history.turns import StoredTurn
-from evennia_ai.store.model_calls import DAY_SECONDS, halts
+from evennia_ai.store.history.past_turns import TurnLine
+from evennia_ai.store.model_calls import GAME_REF, Halt, Used, halts
 
 PAGE_NPCS: Final = 20
 MOST_SET_ASIDE: Final = 5
@@ -39,32 +43,33 @@ _MODEL_WIDTH: Final = WIDTH - sum(_WIDTHS) - len(_WIDTHS)
 
 def overview_lines(part: str, number: int) -> list[str]:
     """Return one page of the NPCs whose name or room contains `part`."""
-    live = runtime()
-    found = NPCList(part, first_refs=live.scheduler.busy_keys)
-    shown = found.page(number, size=PAGE_NPCS)
-    if not shown:
+    live, now = runtime(), time.time()
+    busy = live.scheduler.busy_keys
+    page = stored_page(part, number, size=PAGE_NPCS, now=now, first_refs=busy)
+    if page.number != number or not page.npcs:
         raise CommandError(_nobody(part, number))
-    rows = overview.rows_of(live, shown, now=time.time())
+    states = npcs_now(live, page.npcs, now=now)
+    rows = [replace(row, now=does) for row, does in zip(page.npcs, states, strict=True)]
+    game, does = stored_game_status(now=now), game_now(live)
     return [
-        *stop_lines(),
-        *_total_lines(overview.game_totals(live, found), part),
-        *_crowd_lines(live.scheduler.crowds()),
-        *[line for told in live.calls.small_windows.values() for line in wrap_hanging(f"! {told}")],
-        *work_lines(live.work.status, now=time.time()),
+        *stop_lines(game.stopped),
+        *_total_lines(page, game.today, does, part),
+        *_crowd_lines(does.crowds),
+        *[line for told in does.small_windows for line in wrap_hanging(f"! {told}")],
+        *work_lines(does.work, now=now),
         _columns(_HEADS),
         "-" * WIDTH,
-        *map(_row, rows),
+        *[_row(row, now=now) for row in rows],
         *_legend(rows),
-        *_more(part, number, pages=-(-found.count // PAGE_NPCS)),
+        *_more(part, number, pages=page.pages),
     ]
 
 
-def stop_lines() -> list[str]:
+def stop_lines(stopped: Halt | None) -> list[str]:
     """Return a warning if the whole game is stopped, else no lines."""
-    why = is_stopped()
-    if not why:
+    if stopped is None:
         return []
-    told = f"*** ALL NPCS ARE STOPPED: {escape_controls(why)} ***"
+    told = f"*** ALL NPCS ARE STOPPED: {escape_controls(str(stopped))} ***"
     return [clip_text(told, WIDTH), "*** No model is asked for anything. ai/startall ends it. ***"]
 
 
@@ -93,13 +98,13 @@ def _nobody(part: str, number: int) -> str:
     )
 
 
-def _total_lines(all_of: Totals, part: str) -> Iterator[str]:
+def _total_lines(page: NPCPage, today: Used, now: GameNow, part: str) -> Iterator[str]:
     which = f"with '{escape_controls(part)}'" if part else "in the game"
-    more = "more than " if all_of.are_more else ""
-    npcs = f"{more}{counted(all_of.npcs, 'NPC')} {which}"
+    more = "more than " if page.are_more else ""
+    npcs = f"{more}{counted(page.count, 'NPC')} {which}"
     yield from wrap_hanging(
-        f"{npcs}; in all {all_of.answering} answering, {all_of.waiting} waiting; today"
-        f" {counted(all_of.calls, 'call')}, {thousands(all_of.tokens)} tokens."
+        f"{npcs}; in all {now.answering} answering, {now.waiting} waiting; today"
+        f" {counted(today.calls, 'call')}, {thousands(today.tokens)} tokens."
     )
 
 
@@ -136,48 +141,40 @@ def work_lines(status: WorkStatus | None, *, now: float) -> Iterator[str]:
         yield from wrap_hanging(f"! set aside: {escape_controls(name)}: {escape_controls(reason)}")
 
 
-def _row(row: NPCRow) -> str:
+def _row(row: NPCRow, *, now: float) -> str:
+    does, last = row.now, row.last_turn
+    assert does is not None
+    state = "PAUSED" if row.state == "paused" else row.state
+    if row.state == "answers" and does.answering_seconds is not None:
+        state = f"answers {ago(does.answering_seconds)}"
+    ended = "-" if last is None else "under way"
+    if last is not None and last.ended_at is not None:
+        ended = f"{ago(now - last.ended_at)}, {'CUT' if row.cut is not None else last.state}"
     return _columns(
         (
-            row.found.name,
-            row.found.room or "(nowhere)",
-            _state(row),
-            str(row.waiting),
-            _last(row),
-            str(row.calls),
-            thousands(row.tokens),
-            f"{'!' if row.breaker != 'closed' else ''}{row.model}",
+            row.name,
+            row.room or "(nowhere)",
+            state,
+            str(does.waiting),
+            ended,
+            str(row.today.calls),
+            thousands(row.today.tokens),
+            f"{'!' if does.breaker not in ('', 'closed') else ''}{does.model}",
         )
     )
 
 
-def _state(row: NPCRow) -> str:
-    """Return what the NPC does now, or why it cannot answer."""
-    if row.state == "answers" and row.answering_seconds is not None:
-        return f"answers {ago(row.answering_seconds)}"
-    return "PAUSED" if row.state == "paused" else row.state
-
-
-def _last(row: NPCRow) -> str:
-    if row.last is None:
-        return "-"
-    if row.last.ended_at is None:
-        return "under way"
-    how = "CUT" if row.cut is not None else row.last.state
-    return f"{ago(time.time() - row.last.ended_at)}, {how}"
-
-
 def _legend(rows: Iterable[NPCRow]) -> Iterator[str]:
     rows = tuple(rows)
-    if any(row.breaker != "closed" for row in rows):
+    if any(row.now and row.now.breaker not in ("", "closed") for row in rows):
         yield "! this model failed repeatedly and is left alone for a while"
     cut = next((row for row in rows if row.cut is not None), None)
     if cut is not None:
-        name = escape_controls(cut.found.name)
+        name = escape_controls(cut.name)
         yield clip_text(
             f"CUT: the server read only part of the prompt; see ai/context {name}", WIDTH
         )
-    refused = sum(row.refused for row in rows)
+    refused = sum(row.now.refused for row in rows if row.now)
     if refused:
         yield f"{refused} answers were refused today because of limits; see ai/limits"
 
@@ -212,34 +209,6 @@ def limit_lines(npc: NPC | None = None) -> list[str]:
         lines += _used(limits, "npc", npc.ai.ref, escape_controls(npc.key), own)
         lines += _refused_today(npc.ai.ref)
     return [clip_text(line, WIDTH) for line in lines]
-
-
-def today_lines(npc: NPC, *, now: float) -> list[str]:
-    """Return the status lines on what an NPC used today and what is left."""
-    limits, ref = runtime().limits, npc.ai.ref
-    used = model_calls.use_since(now - now % DAY_SECONDS, Scope(kind="npc", ref=ref))
-    all_time = model_calls.total_use(ref)
-    share = (
-        f", {100 * used.cached_tokens // used.input_tokens} % cached" if used.input_tokens else ""
-    )
-    calls = counted(used.calls, "call")
-    told = f"{calls}, {used.input_tokens} tokens in{share}, {used.output_tokens} out"
-    lines = [
-        f"  today          {told}",
-        f"  ever           {counted(all_time.calls, 'call')}, {all_time.tokens} tokens",
-    ]
-    left = ", ".join(_left(limits, ref, settings_of(npc).limits))
-    lines.append(f"  left           {left or 'no limits'}")
-    refused = limits.refused(ref)
-    return [*lines, f"  refused        {refused} today"] if refused else lines
-
-
-def _left(limits: Limits, ref: str, own: Mapping[str, int]) -> Iterator[str]:
-    quota, reading = limits.quota("npc", own), limits.reading("npc", ref)
-    for limit in LIMITS:
-        most = getattr(quota, limit)
-        if most is not None:
-            yield f"{max(0, most - getattr(reading, limit))} {limit.replace('_', ' ')}"
 
 
 def _used(
@@ -312,25 +281,19 @@ def compact_room(npc: NPC, *, by: Actor) -> "Deferred[str]":
     return runtime().compactor.compact_room(npc.ai, by=by).addCallback(told)
 
 
-def compaction_lines(npc: NPC) -> Iterator[str]:
-    """Yield a line for each conversation that was compacted, or for which it was tried."""
-    turn = turns.next_number(npc.ai.ref)
-    for one in compacted_of(npc.ai.ref):
-        yield f"{in_words(one.conversation)}: {', '.join(_parts(one, turn))}"
-
-
-def _parts(one: Compacted, turn: int) -> Iterator[str]:
-    if one.summary is not None:
-        by = "an extract" if one.summary.meta["by"] == "extract" else "a model"
-        yield f"compacted by {by} {day_and_time(one.summary.created_at)}"
-    breaker, rules = one.attempt.breaker, runtime().conf.compaction.rules
-    if breaker.is_open(turn, rules=rules):
-        until = (breaker.opened_at or 0) + rules.rest_turns
-        yield f"no new try until turn {until}, after {breaker.failures} failures in a row"
-    elif breaker.failures:
-        yield f"{breaker.failures} failures in a row"
-    if one.attempt.reason:
-        yield f"last: {one.attempt.reason}"
+def _compaction_line(one: Compaction) -> str:
+    parts = []
+    if one.at is not None:
+        by = "an extract" if one.by == "extract" else "a model"
+        parts.append(f"compacted by {by} {day_and_time(one.at)}")
+    failures = f"{one.failures} failures in a row"
+    if one.rests_until is not None:
+        parts.append(f"no new try until turn {one.rests_until}, after {failures}")
+    elif one.failures:
+        parts.append(failures)
+    if one.reason:
+        parts.append(f"last: {one.reason}")
+    return f"{in_words(one.conversation)}: {', '.join(parts)}"
 
 
 _PLACES: Final = {"room": "in rooms", "private": "in private"}
@@ -338,50 +301,57 @@ _PLACES: Final = {"room": "in rooms", "private": "in private"}
 
 def status_lines(npc: NPC) -> list[str]:
     """Return how an NPC is doing, one line for each fact."""
-    status = npc.ai.status()
-    busy = "answering now" if status.in_flight else "idle"
-    breaker = f", breaker {status.breaker}" if status.breaker else ""
-    where = "no model is asked" if status.offline else "a model is asked"
-    talks = ", ".join(f"{count} {_PLACES[kind]}" for kind, count in status.conversations.items())
-    state = f"{'on' if status.enabled else 'off'}, {busy}, {status.waiting} waiting"
-    lines = [
-        *stop_lines(),
-        f"{npc.key} (#{npc.id}): {state}",
-        *_pause_lines(npc),
-        *(
-            [f"  waits because  {escape_controls(status.waits_because)}"]
-            if status.waits_because
-            else []
-        ),
-        f"  answers by     {status.endpoint} ({where}){breaker}",
-        f"  card           {status.card or f'none; card/assign <card> = {npc.key} gives one'}",
-        *([f"  preset         {escape_controls(status.preset)}"] if status.preset else []),
-        f"  conversations  {talks or 'none'}",
-        f"  last turn      {_turn_in_words(status.last_turn)}",
+    lines = _status_lines(npc.ai.status())
+    return [
+        *stop_lines(halts().get(GAME_REF)),
+        *(shown for line in lines for shown in wrap_hanging(line)),
     ]
-    if status.last_turn is not None:
-        lines += [f"  PROMPT CUT     {told}" for told in cut_lines(status.last_turn)]
-    lines += today_lines(npc, now=time.time())
-    lines += [f"  compaction     {line}" for line in compaction_lines(npc)]
-    if npc.ai.attention.overflows:
-        overflows = npc.ai.attention.overflows
-        lines.append(f"  not answered   {overflows} since the start: too much waited")
+
+
+def _status_lines(status: NPCStatus) -> Iterator[str]:
+    now, name, pause, last = status.now, status.name, status.pause, status.last_turn
+    assert now is not None
+    is_on = "on" if status.is_on and not now.is_played else "off"
+    busy = "answering now" if now.in_flight else "idle"
+    yield f"{name} (#{status.ref}): {is_on}, {busy}, {now.waiting} waiting"
+    where = "no model is asked" if now.offline else "a model is asked"
+    breaker = f", breaker {now.breaker}" if now.breaker else ""
+    counts = [f"{count} {_PLACES[kind]}" for kind, count in status.conversations.items()]
+    facts = {
+        "PAUSED": pause and f"{pause}, {day_and_time(pause.halted_at)}; ai/resume {name}",
+        "waits because": escape_controls(now.waits_because),
+        "answers by": f"{now.endpoint} ({where}){breaker}",
+        "card": status.card.name if status.card else f"none; card/assign <card> = {name} gives one",
+        "preset": status.preset and escape_controls(status.preset),
+        "conversations": ", ".join(counts) or "none",
+        "last turn": "none yet" if last is None else _turn_in_words(last),
+        "PROMPT CUT": status.cut_because,
+        "today": _used_in_words(status.today),
+        "ever": f"{counted(status.ever.calls, 'call')}, {status.ever.tokens} tokens",
+        "left": ", ".join(_left(status)) or "no limits",
+        "refused": now.refused and f"{now.refused} today",
+    }
+    yield from (f"  {fact:14} {told}" for fact, told in facts.items() if told)
+    yield from (f"  compaction     {_compaction_line(one)}" for one in status.compactions)
+    if status.overflows:
+        yield f"  not answered   {status.overflows} since the start: too much waited"
     if status.unrecorded:
-        lines.append(f"  not recorded   {status.unrecorded}: the database cannot be reached")
-    problems = (*status.problems, *problems_of(npc))
-    lines += [f"  problem        {problem}" for problem in problems]
-    return [shown for line in lines for shown in wrap_hanging(line)]
+        yield f"  not recorded   {status.unrecorded}: the database cannot be reached"
+    yield from (f"  problem        {problem}" for problem in status.problems)
 
 
-def _pause_lines(npc: NPC) -> list[str]:
-    pause = halts().get(npc.ai.ref)
-    if pause is None:
-        return []
-    return [f"  PAUSED         {pause}, {day_and_time(pause.halted_at)}; ai/resume {npc.key}"]
+def _used_in_words(used: Used) -> str:
+    """Return calls and tokens in words, such as "1 call, 9 tokens in, 4 out"."""
+    cached = "" if used.cached_percent is None else f", {used.cached_percent} % cached"
+    calls = counted(used.calls, "call")
+    return f"{calls}, {used.input_tokens} tokens in{cached}, {used.output_tokens} out"
 
 
-def _turn_in_words(last: StoredTurn | None) -> str:
-    if last is None:
-        return "none yet"
+def _left(status: NPCStatus) -> Iterator[str]:
+    for limit, count in (status.left or {}).items():
+        yield f"{count} {limit.replace('_', ' ')}"
+
+
+def _turn_in_words(last: TurnLine) -> str:
     outcome = f": {last.outcome}" if last.outcome else ""
     return f"{last.number}, {last.state}{outcome}, {day_and_time(last.created_at)}"

@@ -17,6 +17,7 @@ from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.python.failure import Failure
 
 from evennia_ai.commands.base import shown_line, unexpected
+from evennia_ai.commands.kept_cases import edits_made, note_edit
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.npc.mind.actors import actor_of
@@ -72,12 +73,12 @@ def load_text(caller: Any) -> str:
 
 def save_text(caller: Any, text: str) -> bool:
     """Store the editor's text. Return True unless it was refused. Called by EvEditor."""
-    edited = _loaded(caller)
+    edited, before = _loaded(caller), edits_made()
     kind = EDITOR_KINDS[edited["kind"]]
     saving = maybeDeferred(kind.save, caller, edited, text, actor_of(caller, kind.locks))
     is_stored: list[bool] = []
     saving.addCallbacks(
-        partial(_stored, caller, edited), partial(_refused, caller, edited, text)
+        partial(_stored, caller, edited, before), partial(_refused, caller, edited, text)
     ).addCallbacks(is_stored.append, logger.log_trace)
     if not is_stored:
         caller.msg("The text is being saved; you get a message when it is done.")
@@ -95,12 +96,13 @@ def leave_editor(caller: Any) -> None:
     caller.msg(shown_block(refused))
 
 
-def _stored(caller: Any, edited: Edited, saved: Saved) -> bool:
+def _stored(caller: Any, edited: Edited, edits_before: int, saved: Saved) -> bool:
     """Remember the saved text if it is still being edited. Tell the builder what was saved."""
     now, told = saved
     if _loaded(caller) == edited:
         _keep(caller, edited["kind"], now)
     caller.msg(shown_line(told))
+    note_edit(edits_before, caller.msg)
     return True
 
 

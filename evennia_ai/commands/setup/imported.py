@@ -27,11 +27,11 @@ from evennia_ai.engine.prompt.components import (
     in_order,
 )
 from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, pad_text, wrap_text
+from evennia_ai.npc.mind.imported_state import see_imported
 from evennia_ai.store.authored.life_cycle import (
     Grantable,
     ImportedKind,
     Revision,
-    grant_givers,
     with_values_before,
 )
 from evennia_ai.store.core.authoring import Change
@@ -190,7 +190,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         for name in names[:_MOST_LISTED]:
             lines.append(clip_text(self._row(name), WIDTH))
             if name in waiting:
-                lines += [f"{'':10}{line}" for line in self._waiting_lines(name)]
+                lines += [f"{'':10}{line}" for line in _waiting_lines(self.kind.waiting(name))]
         more = and_more(names, most=_MOST_LISTED, more=f"{'':10}and {{}} more")
         return [*lines, *more[_MOST_LISTED:]]
 
@@ -199,18 +199,17 @@ class ImportedCommand(BackgroundWork, Generic[G]):
 
         `source` says what the file was, such as ", from a png file".
         """
-        changes = self.kind.revisions(thing.name)
-        given = grant_givers(changes)
+        state = see_imported(self.kind, thing.name)
         what = self.kind.name.capitalize()
         lines = [
             f"{what} {escape_controls(thing.name)}, revision {thing.revision}{source}",
-            *(f"  {changed_in_words(one)}" for one in changes if _made_so(one, thing)),
+            *(f"  {changed_in_words(one)}" for one in state.made_by),
             *facts,
-            *(f"  may: {grant}, {given_in_words(change)}" for grant, change in given.items()),
+            *(f"  may: {grant}, {given_in_words(one)}" for grant, one in state.grants.items()),
         ]
-        if not given:
+        if not state.grants:
             lines.append("  no grants: its texts stay inside the history, as a user's")
-        waiting = (f"  {line}" for line in self._waiting_lines(thing.name))
+        waiting = (f"  {line}" for line in _waiting_lines(state.waiting))
         return [clip_text(line, WIDTH) for line in (*lines, *waiting)]
 
     @waits
@@ -387,7 +386,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         """Show every grant: what it allows, and whether and from whom the thing has it."""
         read = yield self.read(thing)
         what, name = self.kind.name, thing.name
-        given = grant_givers(self.kind.revisions(name))
+        given = see_imported(self.kind, name).grants
         lines = [f"Grants of {what} {name}, revision {thing.revision}:"]
         for grant, allows in ALLOWS.items():
             whose = f" ({given_in_words(given[grant])})" if grant in given else ""
@@ -523,14 +522,6 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         named = f"{pad_text(escape_controls(name), _NAME_COLUMNS)}  {pad_text(grants, 20)}"
         return f"{thing.revision:8}  {named}  {self.counts_in(name)}"
 
-    def _waiting_lines(self, name: str) -> Iterator[str]:
-        """Yield the newest waiting imports of a name, and how many older ones there are."""
-        imports = self.kind.waiting(name)
-        for one in imports[-_MOST_WAITING:]:
-            yield clip_text(f"waits: {import_in_words(one)}", WIDTH - 10)
-        if len(imports) > _MOST_WAITING:
-            yield f"and {len(imports) - _MOST_WAITING} older imports wait"
-
     def _refuse_unseen(self, thing: Any) -> None:
         """Raise CommandError if this builder was last shown another file than the current one."""
         what, name = self.kind.name, thing.name
@@ -548,11 +539,12 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         return getattr(self.caller.ndb, f"{self.kind.name}_files_seen") or {}
 
 
-def _made_so(change: Revision[G], thing: G) -> bool:
-    """True if a revision wrote the current value, or first approved its file."""
-    return change.number == thing.revision or (
-        change.action in ("created", "updated", "approved") and change.value.sha256 == thing.sha256
-    )
+def _waiting_lines(imports: Sequence[Change]) -> Iterator[str]:
+    """Yield the newest waiting imports of a name, and how many older ones there are."""
+    for one in imports[-_MOST_WAITING:]:
+        yield clip_text(f"waits: {import_in_words(one)}", WIDTH - 10)
+    if len(imports) > _MOST_WAITING:
+        yield f"and {len(imports) - _MOST_WAITING} older imports wait"
 
 
 def typed_grants(command: StrictCommand, text: str) -> Grants:

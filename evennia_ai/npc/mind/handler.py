@@ -1,8 +1,9 @@
 """AIHandler: the mind of one NPC (`npc.ai`), which hears, answers and explains itself."""
 
+import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from evennia_ai.engine.prompt.report import Report, explain_lines, make_report
 from evennia_ai.npc.inputs import gather
 from evennia_ai.npc.inputs.facts import standing_facts
 from evennia_ai.npc.mind.attention import Attention
+from evennia_ai.npc.mind.status import NPCStatus, left_of_limits, npcs_now, stored_status
 from evennia_ai.npc.npc_settings import ATTRIBUTE, settings_in
 from evennia_ai.npc.recording.heard import ConversationKey, Lately
 from evennia_ai.npc.runtime import Current
@@ -29,35 +31,13 @@ from evennia_ai.npc.senses.labels import label_of
 from evennia_ai.npc.senses.perception import client_of, event_from_message, heard_text
 from evennia_ai.npc.senses.presence import NPC, is_on, known_ref, rank_of, room_ref_of, scopes_of
 from evennia_ai.npc.senses.text import plain_name
+from evennia_ai.npc.tools.registry import problems_of
 from evennia_ai.npc.views.view import NPCView, char_name_of, sources_of, view_of
 from evennia_ai.services.settings.npc import USUAL, NPCSettings
 from evennia_ai.store import memories
-from evennia_ai.store.history import conversations, record_rows, turns
+from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.store.memories import NewlyNamed
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
-    """The state of an NPC as builders see it.
-
-    `breaker` is "" if the model has no circuit breaker. `waits_because` is "" if nothing waits.
-    `conversations` has the number of conversations of each kind.
-    """
-
-    enabled: bool
-    endpoint: str
-    offline: bool
-    breaker: str
-    in_flight: bool
-    waiting: int
-    waits_because: str
-    unrecorded: int
-    last_turn: StoredTurn | None
-    card: str | None
-    preset: str | None
-    conversations: Mapping[str, int]
-    problems: tuple[str, ...]
 
 
 class AIHandler:
@@ -250,25 +230,20 @@ class AIHandler:
         report = self.last_report() or make_report(self.preview())
         return explain_lines(report, item, names=names_of(self.view().books))
 
-    def status(self) -> Status:
+    def status(self) -> NPCStatus:
         """Return the state of the NPC."""
-        live, settings = self._current.runtime, self.settings
-        last = turns.last_turn(self.ref)
-        kinds = [known.kind for known in conversations.conversations_of(self.ref)]
-        view = self.view(settings)
-        access = live.models.of_role("speaker", settings=settings)[0]
-        return Status(
-            enabled=self.enabled,
-            endpoint=access.name,
-            offline=access.model.offline,
-            breaker=access.breaker.state if access.breaker else "",
-            in_flight=live.scheduler.in_flight(self.ref),
-            waiting=live.scheduler.waiting(self.ref),
-            waits_because=live.scheduler.why_waits(self.ref),
-            unrecorded=self.attention.unrecorded,
-            last_turn=last,
-            card=view.sources.card.name if view.sources.card else None,
+        now = time.time()
+        return self.status_now(stored_status(self.ref, now=now), now=now)
+
+    def status_now(self, stored: NPCStatus, *, now: float) -> NPCStatus:
+        """Return the stored state of the NPC with what only the running game knows of it."""
+        live, view = self._current.runtime, self.view()
+        return replace(
+            stored,
+            now=npcs_now(live, [stored], now=now)[0],
             preset=view.sources.preset.name if view.sources.preset else None,
-            conversations={kind: kinds.count(kind) for kind in dict.fromkeys(kinds)},
-            problems=(*self.settings_problems, *view.problems),
+            left=left_of_limits(live, self.ref, self.settings),
+            overflows=self.attention.overflows,
+            unrecorded=self.attention.unrecorded,
+            problems=(*self.settings_problems, *view.problems, *problems_of(self.npc)),
         )

@@ -99,6 +99,12 @@ class NPCList:
         return rows.order_by(*order).values_list(*_COLUMNS)
 
 
+def find_npc(ref: str) -> ListedNPC | None:
+    """Return the NPC with this reference, None if there is none."""
+    row = _rows().filter(pk__in=_ids([ref])).values_list(*_COLUMNS).first()
+    return None if row is None else _npc_from_row(*row)
+
+
 def npc_names(refs: Collection[str]) -> Mapping[str, str]:
     """Return the names of these NPCs and branches by reference, with one query.
 

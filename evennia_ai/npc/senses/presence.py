@@ -215,6 +215,23 @@ def objects_with_mind() -> Iterable[tuple[int, str, str | None, str]]:
     return rows
 
 
+def find_again(name: str, ref: str, has_mind: bool) -> str:
+    """Return the reference of the object with this name, "" if there is none, or several.
+
+    Args:
+        name: The name of the object.
+        ref: The reference that the object had. It decides if several have the name.
+        has_mind: True to find only NPCs.
+    """
+    rows = ObjectDB.objects.filter(db_key__iexact=name)
+    if has_mind:
+        rows = rows.filter(db_typeclass_path__in=paths_with_mind())
+    found = [str(number) for number in rows.values_list("id", flat=True)]
+    if ref in found:
+        return ref
+    return found[0] if len(found) == 1 else ""
+
+
 _PATHS: Final = """
     WITH RECURSIVE found (path) AS (
         SELECT min(db_typeclass_path) FROM objects_objectdb

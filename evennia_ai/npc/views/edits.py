@@ -57,6 +57,7 @@ from evennia_ai.npc.views.view import (
     view_of,
 )
 from evennia_ai.services.settings.conf import conf
+from evennia_ai.store.authored import contexts
 
 Made = TypeVar("Made")
 
@@ -202,20 +203,8 @@ class AsOfToday:
 
     def __call__(self, past: PastInputs) -> Inputs:
         """Return the inputs of a past turn with today's sources."""
-        inputs = past.inputs
         view = self._views.get(past.view, lambda: self._view(past))
-        values = {**inputs.values, "char": view.char_name}
-        lore = replace(view.rules.lore, greeting_index=inputs.rules.lore.greeting_index)
-        return replace(
-            inputs,
-            components=view.components_in(PromptContext(name=inputs.components.context)),
-            rules=replace(view.rules, dice=inputs.rules.dice, lore=lore),
-            notes=view.notes,
-            books=books_with(view, player_ref=past.speaker_ref),
-            values=values,
-            facts={**inputs.facts, **view.facts},
-            sources=_texts_to_scan(inputs, view.texts, values),
-        )
+        return with_texts_of(view, past.inputs, context=past.context, speaker_ref=past.speaker_ref)
 
     def _view(self, past: PastInputs) -> NPCView:
         scopes = past.view.sources.scopes
@@ -224,13 +213,38 @@ class AsOfToday:
         return view_of(past.inputs.values.get("char", ""), sources)
 
 
+def with_texts_of(view: NPCView, inputs: Inputs, *, context: str, speaker_ref: str) -> Inputs:
+    """Return inputs with the components, card, books, notes and settings of this view.
+
+    Everything else stays: the conversation, facts of the moment, memories, dice and the time.
+
+    Args:
+        context: The name of the context, which decides what the prompt leaves out.
+        speaker_ref: The reference of the person who is answered, whose own books count too.
+    """
+    values = {**inputs.values, "char": view.char_name}
+    lore = replace(view.rules.lore, greeting_index=inputs.rules.lore.greeting_index)
+    return replace(
+        inputs,
+        components=view.components_in(contexts.context(context)),
+        rules=replace(view.rules, dice=inputs.rules.dice, lore=lore),
+        notes=view.notes,
+        books=books_with(view, player_ref=speaker_ref),
+        values=values,
+        facts={**inputs.facts, **view.facts},
+        sources=_texts_to_scan(inputs, view.texts, values),
+    )
+
+
 def _texts_to_scan(
     inputs: Inputs, texts: CardTexts, values: Mapping[str, str]
 ) -> dict[SourceName, str]:
     """Return the texts that lore may scan, with the card's texts replaced by `texts`."""
     room = inputs.sources.get("room", "")
     values = {**values, **clock_values(inputs.now)}
-    return scanned_texts(texts, values=values, dice=inputs.rules.dice, room=room)
+    made = scanned_texts(texts, values=values, dice=inputs.rules.dice, room=room)
+    persona = inputs.sources.get("persona", "")
+    return {**made, "persona": persona} if persona else made
 
 
 KIND: Final = "edit"

@@ -73,6 +73,8 @@ class PastInputs:
     npc_ref: str
     speaker_ref: str
     """The reference of the speaker to whom the turn answered, "" for nobody."""
+    context: str
+    """The name of the turn's context, such as "whisper"."""
     inputs: Inputs
     view: NPCView
     hidden: tuple[str, ...] = ()
@@ -114,7 +116,11 @@ class PastReader:
                 " it can be replayed, but not composed again"
             ) from error
         return PastInputs(
-            npc_ref=npc_of(turn.npc_ref), speaker_ref=_speaker_ref(inputs), inputs=inputs, view=view
+            npc_ref=npc_of(turn.npc_ref),
+            speaker_ref=_speaker_ref(inputs),
+            context=turn.manifest.inputs["made_of"]["context"],
+            inputs=inputs,
+            view=view,
         )
 
     def _view(self, turn: StoredTurn) -> NPCView:

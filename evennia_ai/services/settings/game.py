@@ -161,6 +161,11 @@ class Conf:
 
     A relative folder counts from the game's folder.
     """
+    kept_folder: Annotated[kinds.Folder, Setting("E126", "kept")]
+    """The folder for [kept answers](../build/kept-answers.md), which `ai/keep` writes.
+
+    A relative folder counts from the game's folder.
+    """
     knowledge_folder: Annotated[kinds.Folder, Setting("E060", "world/knowledge")]
     """The folder where `kb/import` looks for [folders of
     pages](../build/knowledge.md#folders-of-pages).

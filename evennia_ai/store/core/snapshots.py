@@ -9,7 +9,7 @@ transaction. The row of the number is the lock that makes writers take turns. Th
 other processes that their snapshots are outdated.
 """
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -405,12 +405,25 @@ def changing(kind: str, doing: str, *, by: Actor) -> Iterator[None]:
         by.check(doing)
         transaction.on_commit(partial(_changed_here, kind, 1 if raised is None else raised[0]))
         yield
+        _made[kind] += 1
 
 
 _RAISE: Final = (
     f'UPDATE "{StateRevision._meta.db_table}" SET number = number + 1'  # noqa: S608
     " WHERE name = %s RETURNING number"
 )
+
+
+_made: Final[Counter[str]] = Counter()
+"""For each kind: how many changes this process has made."""
+
+
+def changes_made(kinds: Iterable[str]) -> int:
+    """Return how many changes of these kinds this process has made since its start.
+
+    A change that was rolled back afterwards counts too.
+    """
+    return sum(_made[kind] for kind in kinds)
 
 
 def _changed_here(kind: str, number: int) -> None:

@@ -326,6 +326,11 @@ class TurnLine:
     speaker: str = ""
     """The name of the person who caused the event; "" if it is unknown."""
 
+    @property
+    def seconds(self) -> float | None:
+        """How long the turn took; None while it is running."""
+        return None if self.ended_at is None else self.ended_at - self.created_at
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnPage:

@@ -1,17 +1,15 @@
 """The list of lorebooks, and the page with the entries of one book."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponseBase
 
-from evennia_ai.engine.lorebook.book import Lorebook
-from evennia_ai.engine.lorebook.entry import LoreEntry
-from evennia_ai.engine.prompt.memo import Slot
-from evennia_ai.engine.prompt.tokens import ESTIMATE
 from evennia_ai.formats.lorebooks.entry_fields import TYPED_FIELDS
 from evennia_ai.npc.mind import npc_list
 from evennia_ai.npc.mind.viewers import viewer_of
+from evennia_ai.npc.views.books import SeenEntry, see_book
 from evennia_ai.npc.views.parse_cache import attached_book
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.web.site.book_editing import edit_ticked, get_visible_book
@@ -19,7 +17,7 @@ from evennia_ai.web.site.lore_turns import newest_lore_verdicts, usual_npc, verd
 from evennia_ai.web.site.page import Page, name_of, scopes_in_words
 
 PAGE_ENTRIES: Final = 50
-SHOWN: Final[Mapping[str, tuple[str, Callable[[LoreEntry], bool]]]] = {
+SHOWN: Final[Mapping[str, tuple[str, Callable[[SeenEntry], bool]]]] = {
     "": ("all", lambda entry: True),
     "on": ("on", lambda entry: entry.enabled),
     "off": ("off", lambda entry: not entry.enabled),
@@ -29,7 +27,6 @@ SHOWN: Final[Mapping[str, tuple[str, Callable[[LoreEntry], bool]]]] = {
 """The filters of the page by key: the words that it shows, and the test of an entry."""
 AWAKE: Final = "awake"
 """The filter for entries that were in the newest prompt."""
-_TOKENS: Final = Slot[Mapping[str, int]]("tokens of entries, for pages")
 
 
 class BooksPage(Page):
@@ -62,34 +59,35 @@ class BookPage(Page):
     template = "evennia_ai/book.html"
 
     def page_values(self, name: str) -> dict[str, Any]:
-        may_view = viewer_of(self.request.user).may_view
         stored = get_visible_book(self, name)
-        locks = lorebooks.entry_locks(name)
-        book = attached_book(stored)
+        viewer, locks = viewer_of(self.request.user), lorebooks.entry_locks(name)
+        book = see_book(stored, attached_book(stored), viewer, locks=locks)
         wanted = self.request.GET.get("find", "")[:80]
         shown = self.request.GET.get("show", "")
-        seen = [e for e in book.entries if may_view(locks.get(e.uid, ""))]
-        newest = _newest(name, seen, self.request.user)
-        found = [entry for entry in seen if _has(entry, wanted.casefold())]
+        newest = _newest(name, book.entries, self.request.user)
+        found = [entry for entry in book.entries if entry.contains(wanted)]
         if shown == AWAKE:
             found = [entry for entry in found if entry.uid in newest["awake"]]
         else:
             shown = shown if shown in SHOWN else ""
             found = [entry for entry in found if SHOWN[shown][1](entry)]
         page, pages = self.requested_page(len(found), PAGE_ENTRIES)
+        here = tuple(found[(page - 1) * PAGE_ENTRIES : page * PAGE_ENTRIES])
+        on = [entry for entry in book.entries if entry.enabled]
         return {
-            "book": name,
-            "revision": stored.revision,
-            "mode": book.mode,
+            "book": replace(book, entries=here),
             "find": wanted,
             "show": shown,
             "page": page,
             "pages": pages,
             "count": len(found),
-            "hidden": len(book.entries) - len(seen),
-            "totals": _totals(seen, entry_tokens(book)),
+            "totals": {
+                "entries": len(book.entries),
+                "on": len(on),
+                "constant": sum(entry.constant for entry in on),
+                "tokens": sum(entry.tokens for entry in on),
+            },
             "newest": {**newest, "awake": len(newest["awake"])},
-            "entries": list(_entries(found[(page - 1) * PAGE_ENTRIES : page * PAGE_ENTRIES])),
             "revisions": [
                 {
                     "number": change.number,
@@ -118,35 +116,7 @@ class BookPage(Page):
         return edit_ticked(self, name)
 
 
-def _has(entry: LoreEntry, wanted: str) -> bool:
-    texts = (entry.name, entry.uid, entry.template.source, *entry.keys, *entry.secondary_keys)
-    return any(wanted in text.casefold() for text in texts)
-
-
-def entry_tokens(book: Lorebook) -> Mapping[str, int]:
-    """Return the tokens of each entry's text with its macros unexpanded, by the entry's uid.
-
-    They are counted once for each revision of the book.
-    """
-    known = book.memo.get(_TOKENS)
-    if known is None:
-        known = {entry.uid: ESTIMATE.count(entry.template.source) for entry in book.entries}
-        book.memo[_TOKENS] = known
-    return known
-
-
-def _totals(seen: Sequence[LoreEntry], tokens: Mapping[str, int]) -> dict[str, int]:
-    """Count visible entries, and the tokens that all enabled ones would need together."""
-    on = [entry for entry in seen if entry.enabled]
-    return {
-        "entries": len(seen),
-        "on": len(on),
-        "constant": sum(entry.constant for entry in on),
-        "tokens": sum(tokens[entry.uid] for entry in on),
-    }
-
-
-def _newest(name: str, seen: Sequence[LoreEntry], account: Any) -> dict[str, Any]:
+def _newest(name: str, seen: Sequence[SeenEntry], account: Any) -> dict[str, Any]:
     """Return the newest turn of the book's usual NPC, and which entries were in its prompt."""
     ref = usual_npc(name)
     newest = newest_lore_verdicts(account, ref, 1) if ref else {}
@@ -154,7 +124,7 @@ def _newest(name: str, seen: Sequence[LoreEntry], account: Any) -> dict[str, Any
         return {"ref": ref, "npc": "", "turn": None, "awake": {}, "tokens": 0}
     ((number, by_item),) = newest.items()
     last = {item: told[-1] for item, told in by_item.items()}
-    here = ((entry.uid, last.get(verdict_item(name, entry))) for entry in seen)
+    here = ((entry.uid, last.get(verdict_item(name, entry.uid))) for entry in seen)
     awake = {uid: told.tokens or 0 for uid, told in here if told is not None and told.kept}
     return {
         "ref": ref,
@@ -163,20 +133,3 @@ def _newest(name: str, seen: Sequence[LoreEntry], account: Any) -> dict[str, Any
         "awake": awake,
         "tokens": sum(awake.values()),
     }
-
-
-def _entries(entries: list[LoreEntry]) -> Iterator[dict[str, Any]]:
-    for entry in entries:
-        yield {
-            "uid": entry.uid,
-            "name": entry.name,
-            "keys": list(entry.keys),
-            "secondary_keys": list(entry.secondary_keys) if entry.selective else [],
-            "logic": entry.logic,
-            "on": entry.enabled,
-            "constant": entry.constant,
-            "position": entry.position,
-            "depth": entry.depth,
-            "order": entry.order,
-            "text": entry.template.source,
-        }

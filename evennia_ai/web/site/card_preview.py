@@ -6,13 +6,13 @@ from typing import Any
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.prompt.components import ALLOWS, in_order
 from evennia_ai.formats.cards.loading import load_card
+from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.views.edits import ProposedEdit
 from evennia_ai.npc.views.looking import past_of, trial_report
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import cards
 from evennia_ai.store.history import turns
 from evennia_ai.web.site.column import column_of, column_rows
-from evennia_ai.web.site.looking import seer_for
 from evennia_ai.web.site.page import Page, find_npc_ref, name_of
 
 

@@ -7,6 +7,7 @@ it. The card can do nothing that was not granted with the approval. These are th
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
@@ -19,14 +20,14 @@ from evennia_ai.formats.cards.comparing import card_differences
 from evennia_ai.formats.cards.loading import load_card
 from evennia_ai.formats.cards.report.import_report import report_lines, report_object
 from evennia_ai.formats.cards.report.making import import_report
-from evennia_ai.npc.mind import npc_list
+from evennia_ai.npc.mind.imported_state import see_imported, see_players
 from evennia_ai.npc.views.parse_cache import parsed_card, read_ahead
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import cards
 from evennia_ai.store.authored.card_files import card_file
-from evennia_ai.store.authored.cards import StoredCard
 from evennia_ai.store.authored.files import AuthoredFile
-from evennia_ai.store.authored.life_cycle import Revision
+from evennia_ai.store.core.authoring import Change
+from evennia_ai.store.core.snapshots import value_of
 from evennia_ai.web.site.differing import difference_values
 from evennia_ai.web.site.page import Page, find_npc_ref, read_seen_revision
 
@@ -44,7 +45,7 @@ class CardsPage(Page):
         return {
             "cards": [_row(name) for name in names],
             "waiting": [
-                _change(change)
+                {"name": name, "change": value_of(Change, change)}
                 for name in cards.CARDS.waiting_names()
                 for change in cards.CARDS.waiting(name)
             ],
@@ -84,28 +85,23 @@ class CardPage(Page):
     def page_values(self, name: str, number: int) -> dict[str, Any]:
         change = cards.CARDS.revision(name, number)
         file = cards.CARDS.revision_file(name, number)
-        card = cards.card_or_none(name)
+        card, state = cards.card_or_none(name), see_imported(cards.CARDS, name)
         report = _report(file, NO_GRANTS if change.action == "imported" else change.value.grants)
         return {
-            **_change(change),
-            "waits": any(one.number == number for one in cards.CARDS.waiting(name)),
-            "newest": cards.CARDS.newest_number(name),
-            "in_force": card.revision if card else None,
-            "grants": list(in_order(card.grants)) if card else [],
-            "players": _players(name),
+            "change": value_of(Change, change),
+            "state": replace(state, revisions=state.revisions[-MOST_REVISIONS:]),
+            "waits": any(one.number == number for one in state.waiting),
+            "players": see_players(name),
             "greetings": _greetings(parsed_card(card)) if card else [],
             "has_picture": file.carrier in _WITH_PICTURES,
             "difference": difference_values(_differing(name, number, file)),
             "report": report_object(report),
             "report_lines": report_lines(report),
-            "revisions": [
-                _change(one) for one in list(reversed(cards.CARDS.revisions(name)))[:MOST_REVISIONS]
-            ],
         }
 
     def html_values(self, told: Mapping[str, Any]) -> dict[str, Any]:
         wanted = {use["grant"] for use in told["report"]["uses"]}
-        return {"switches": list(_switches(wanted, set(told["grants"])))}
+        return {"switches": list(_switches(wanted, set(told["state"].grants)))}
 
     def post(self, request: HttpRequest, name: str, number: int) -> HttpResponseBase:
         """Approve with the ticked grants, reject, assign, or set a greeting, as the field `do`
@@ -164,19 +160,6 @@ class CardPage(Page):
         return _to(name, number)
 
 
-def _players(name: str) -> list[dict[str, Any]]:
-    refs = cards.players_of(name)
-    names = npc_list.npc_names(refs)
-    return [
-        {
-            "ref": ref,
-            "name": names.get(ref, f"#{ref}"),
-            "greeting": found.greeting if (found := cards.assignment_of(ref)) else None,
-        }
-        for ref in refs
-    ]
-
-
 def _greetings(card: Card) -> list[dict[str, Any]]:
     """Return the greetings that are not empty. Number 0 is the first message; those for groups are
     last.
@@ -221,16 +204,6 @@ def _row(name: str) -> dict[str, Any]:
         "grants": list(in_order(card.grants)),
         "players": len(cards.players_of(name)),
         "has_picture": card.carrier in _WITH_PICTURES,
-    }
-
-
-def _change(change: Revision[StoredCard]) -> dict[str, Any]:
-    return {
-        "name": change.key,
-        "number": change.number,
-        "action": change.action,
-        "by": change.changed_by,
-        "at": change.changed_at,
     }
 
 

@@ -4,11 +4,11 @@ from typing import Any
 
 from evennia_ai.engine.prompt.changes import compare_messages, compare_reports
 from evennia_ai.engine.prompt.report import Report, hidden_in_words, number_of
+from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.views.looking import past_of, past_reader, sent_report, trial_report
 from evennia_ai.npc.views.trials import Trial
 from evennia_ai.npc.views.visibility import Seer
 from evennia_ai.store.history import turns
-from evennia_ai.web.site.looking import seer_for
 from evennia_ai.web.site.page import Page, name_of
 from evennia_ai.web.site.trying import trial_in
 

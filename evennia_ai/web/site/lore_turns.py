@@ -8,14 +8,13 @@ from typing import Any, Final
 from evennia_ai.engine.errors import ReplayError
 from evennia_ai.engine.lorebook.entry import LoreEntry
 from evennia_ai.engine.prompt.trace import Verdict
-from evennia_ai.npc.mind.viewers import viewer_of
+from evennia_ai.npc.mind.viewers import seer_for, viewer_of
 from evennia_ai.npc.views.looking import past_reader, verdicts_seen
 from evennia_ai.npc.views.parse_cache import attached_book
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.history import past_turns
 from evennia_ai.store.history.branches import npc_of
 from evennia_ai.web.site.book_editing import get_visible_book
-from evennia_ai.web.site.looking import seer_for
 from evennia_ai.web.site.page import Page, find_npc_ref, name_of
 
 TURNS: Final = 12
@@ -73,7 +72,7 @@ class LoreTurnsPage(Page):
         rows = [
             _Row(entry, tuple(letter_of(one.get(item, ())) for one in by_turn.values()))
             for entry in entries
-            if (item := verdict_item(name, entry)) in touched
+            if (item := verdict_item(name, entry.uid)) in touched
         ]
         awake = [row for row in rows if row.was_awake]
         page, pages = self.requested_page(len(awake), PAGE_ENTRIES)
@@ -139,9 +138,9 @@ def lore_verdicts(verdicts: Iterable[Verdict]) -> Judged:
     return found
 
 
-def verdict_item(book: str, entry: LoreEntry) -> str:
+def verdict_item(book: str, uid: str) -> str:
     """Return the name of a book's entry in decisions."""
-    return f"lore:{book}#{entry.uid}"
+    return f"lore:{book}#{uid}"
 
 
 def usual_npc(name: str) -> str:

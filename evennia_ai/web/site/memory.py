@@ -2,9 +2,7 @@
 
 from typing import Any, Final
 
-from evennia_ai.store import memories
 from evennia_ai.web.site import running_game
-from evennia_ai.web.site.looking import seer_for
 from evennia_ai.web.site.mind import refuse_unknown
 from evennia_ai.web.site.page import Page, name_of
 
@@ -12,18 +10,15 @@ PAGE_MEMORIES: Final = 50
 
 
 class MemoryPage(Page):
-    """`/ai/npc/<ref>/memory/`: the memories of an NPC, the newest first."""
+    """`/ai/npc/<ref>/memory/`: what an NPC remembers, in the order of `ai/memory`."""
 
     template = "evennia_ai/memory.html"
 
     def page_values(self, ref: str) -> dict[str, Any]:
         refuse_unknown(ref)
-        seer, part = seer_for(self.request.user, ref), self.request.GET.get("find", "")[:80]
-        found = []
-        for memory in reversed(memories.held_by(ref).memories):
-            text = seer.memory(memory) or memory.text
-            if part.casefold() in text.casefold():
-                found.append((memory, text))
+        part = self.request.GET.get("find", "")[:80]
+        all_of = running_game.memories(ref, account=self.request.user)
+        found = [one for one in all_of if part.casefold() in one.text.casefold()]
         page, pages = self.requested_page(len(found), PAGE_MEMORIES)
         return {
             "ref": ref,
@@ -32,18 +27,7 @@ class MemoryPage(Page):
             "count": len(found),
             "page": page,
             "pages": pages,
-            "memories": [
-                {
-                    "id": memory.id,
-                    "text": text,
-                    "about": memory.about,
-                    "importance": memory.importance,
-                    "turn": memory.turn,
-                    "author": memory.author,
-                    "private": memory.learnt == "private",
-                }
-                for memory, text in found[(page - 1) * PAGE_MEMORIES : page * PAGE_MEMORIES]
-            ],
+            "memories": found[(page - 1) * PAGE_MEMORIES : page * PAGE_MEMORIES],
         }
 
 

@@ -1,6 +1,5 @@
 """The main page of one NPC: its turns, the parts of its prompt, its use today, and the pause."""
 
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Final
@@ -9,19 +8,16 @@ from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
 from evennia_ai.engine.errors import FormatError, NotStoredError, ReplayError
-from evennia_ai.engine.prompt.components import Scope
 from evennia_ai.npc.mind import npc_list
+from evennia_ai.npc.mind.status import npc_log
+from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.views.looking import past_reader, revisions_seen, sent_report
 from evennia_ai.npc.views.visibility import Seer
-from evennia_ai.store import model_calls
 from evennia_ai.store.authored import notes
-from evennia_ai.store.authored.cards import card_of
-from evennia_ai.store.history import past_turns, turns
+from evennia_ai.store.history import turns
 from evennia_ai.store.history.branches import builder_of, npc_of
 from evennia_ai.store.history.turns import StoredTurn
-from evennia_ai.store.model_calls import DAY_SECONDS, halts
 from evennia_ai.web.site import running_game
-from evennia_ai.web.site.looking import seer_for
 from evennia_ai.web.site.page import Page, name_of
 
 PAGE_TURNS: Final = 25
@@ -33,51 +29,16 @@ class MindPage(Page):
     template = "evennia_ai/mind.html"
 
     def page_values(self, ref: str) -> dict[str, Any]:
-        text = self.request.GET.get("page", "")
-        page = int(text) if text.isdecimal() and 0 < len(text) < 7 and int(text) else 1
         refuse_unknown(ref)
-        newest = turns.last_turn(ref)
-        found = past_turns.turn_page(ref, page, size=PAGE_TURNS)
-        npc_ref, seer = npc_of(ref), seer_for(self.request.user, ref)
-        card = card_of(npc_ref)
-        now = time.time()
-        used = model_calls.use_since(now - now % DAY_SECONDS, Scope(kind="npc", ref=npc_ref))
-        halt = halts().get(npc_ref)
+        newest, npc_ref = turns.last_turn(ref), npc_of(ref)
+        made_of = list(_made_of(seer_for(self.request.user, ref), newest)) if newest else []
         return {
             "ref": ref,
             "branch_of": name_of(npc_ref) if ref != npc_ref else "",
-            "name": name_of(ref),
-            "paused": str(halt) if halt else "",
-            "card": None if card is None else {"name": card.name, "revision": card.revision},
-            "notes": [
-                {
-                    "key": note.key,
-                    "depth": note.depth,
-                    "order": note.order,
-                    "mode": note.mode,
-                    "on": note.enabled,
-                    "text": note.content,
-                    "revision": note.revision,
-                }
-                for note in notes.notes_for(npc_ref)
-            ],
-            "made_of": list(_made_of(seer, newest)) if newest else [],
-            "today": {"calls": used.calls, "tokens": used.tokens},
-            "page": page,
-            "has_older": found.has_older,
-            "turns": [
-                {
-                    "number": line.number,
-                    "state": line.state,
-                    "outcome": line.outcome,
-                    "tokens": line.tokens,
-                    "model": line.model,
-                    "at": line.created_at,
-                    "event": line.event,
-                    "speaker": line.speaker,
-                }
-                for line in found.turns
-            ],
+            "status": running_game.npc_status(ref),
+            "notes": notes.notes_for(npc_ref),
+            "made_of": made_of,
+            "log": npc_log(ref, self.requested_number(), size=PAGE_TURNS),
         }
 
 

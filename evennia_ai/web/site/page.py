@@ -24,6 +24,7 @@ from evennia_ai.engine.errors import (
     StoreError,
 )
 from evennia_ai.engine.prompt.components import Scope
+from evennia_ai.engine.text.plain_values import plain_value
 from evennia_ai.npc.mind import npc_list
 from evennia_ai.web.site import running_game
 
@@ -92,7 +93,7 @@ class Page(View):
         return self.render_values(self.page_values(**named))
 
     def page_values(self, *args: Any, **named: Any) -> dict[str, Any]:
-        """Return the values of the page, in types that JSON has."""
+        """Return the values of the page: dataclasses, and what JSON has."""
         raise NotImplementedError
 
     def html_values(self, told: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,15 +103,20 @@ class Page(View):
     def render_values(self, told: dict[str, Any], *, status: int = 200) -> HttpResponse:
         """Return these values as HTML or JSON, as the request asks."""
         if self.request.GET.get("format") == "json":
-            return JsonResponse(told, status=status, json_dumps_params={"ensure_ascii": False})
+            values = plain_value(told)
+            return JsonResponse(values, status=status, json_dumps_params={"ensure_ascii": False})
         context = {**told, **self.html_values(told), "is_admin": has_rank(self.request, ADMIN)}
         return render(self.request, self.template, context, status=status)
 
     def requested_page(self, count: int, size: int) -> tuple[int, int]:
         """Return the requested page of a list, from 1, and the number of pages of this size."""
-        text = self.request.GET.get("page", "")
         pages = max(1, -(-count // size))
-        return min(pages, max(1, int(text) if text.isdecimal() and len(text) < 7 else 1)), pages
+        return min(pages, self.requested_number()), pages
+
+    def requested_number(self) -> int:
+        """Return the number of the requested page of a list, from 1."""
+        text = self.request.GET.get("page", "")
+        return max(1, int(text) if text.isdecimal() and len(text) < 7 else 1)
 
     @property
     def actor(self) -> Actor:

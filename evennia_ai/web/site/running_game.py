@@ -6,7 +6,7 @@ thread.
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from evennia.objects.models import ObjectDB
@@ -23,9 +23,17 @@ from evennia_ai.engine.knowledge.restricted.mediation import MOST_IN_ALL, PagePa
 from evennia_ai.engine.prompt.report import Report
 from evennia_ai.npc.knowledge import search
 from evennia_ai.npc.knowledge.guarding import is_held_by_lock, searchable_bases
-from evennia_ai.npc.mind import emergency, overview
+from evennia_ai.npc.mind import emergency
 from evennia_ai.npc.mind.actors import actor_of
-from evennia_ai.npc.mind.npc_list import ListedNPC
+from evennia_ai.npc.mind.memory_list import ListedMemory, list_memories
+from evennia_ai.npc.mind.status import (
+    GameNow,
+    NPCRow,
+    NPCStatus,
+    game_now,
+    npcs_now,
+    stored_status,
+)
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.npc_settings import given_to, settings_of
 from evennia_ai.npc.runtime import runtime
@@ -33,6 +41,7 @@ from evennia_ai.npc.senses.presence import HasMind, object_of
 from evennia_ai.npc.tools.knowledge import USUAL_HITS
 from evennia_ai.npc.tools.registry import choice_of
 from evennia_ai.npc.views.looking import foreseen_report
+from evennia_ai.store.history.branches import npc_of
 from evennia_ai.store.knowledge import knowledge_bases
 
 reactor: Any = running  # the game chooses its reactor before it imports this module
@@ -76,14 +85,41 @@ def preview(ref: str, line: str, *, account: Any) -> Report:
     return found
 
 
-def npc_states(npcs: Sequence[ListedNPC]) -> Mapping[str, overview.NPCRow]:
-    """Return the states of these NPCs by reference, with a few queries and no object loaded.
+def with_now(rows: Sequence[NPCRow]) -> list[NPCRow]:
+    """Return the states of NPCs with what they do now. No object is loaded."""
+    states = _in_the_reactor(lambda: npcs_now(runtime(), rows, now=time.time()))
+    return [replace(row, now=now) for row, now in zip(rows, states, strict=True)]
 
-    The queries run in the page's thread. The reactor's thread only reads memory.
+
+def npc_status(ref: str) -> NPCStatus:
+    """Return the state of an NPC or of a builder's branch. A deleted NPC has only what is stored.
+
+    The queries about what is stored run in the page's thread.
     """
-    stored = overview.stored_of(npcs)
-    rows = _in_the_reactor(lambda: overview.rows_from(runtime(), npcs, stored, now=time.time()))
-    return {row.found.ref: row for row in rows}
+    now = time.time()
+    stored = stored_status(ref, now=now)
+
+    def read() -> Any:
+        if not isinstance(object_of(npc_of(ref)), HasMind):
+            return stored
+        return _npc(npc_of(ref)).ai.status_now(stored, now=now)
+
+    found: NPCStatus = _in_the_reactor(read)
+    return found
+
+
+def memories(ref: str, *, account: Any) -> tuple[ListedMemory, ...]:
+    """Return what an NPC remembers, as the account may see it."""
+    found: tuple[ListedMemory, ...] = _in_the_reactor(
+        lambda: list_memories(ref, seer_for(account, ref))
+    )
+    return found
+
+
+def game_state() -> GameNow:
+    """Return what all NPCs of the game do now."""
+    found: GameNow = _in_the_reactor(lambda: game_now(runtime()))
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,12 +161,6 @@ def _in_words(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {said}" for name, said in value.items())
     return ", ".join(map(str, value)) if isinstance(value, tuple | frozenset) else str(value)
-
-
-def breaker_states() -> Mapping[str, str]:
-    """Return the state of each model's circuit breaker, by the model's profile."""
-    accesses = runtime().models.accesses()
-    return {one.name: one.breaker.state for one in accesses if one.breaker is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

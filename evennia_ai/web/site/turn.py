@@ -15,6 +15,7 @@ from django.urls import reverse
 from evennia_ai.engine.errors import EvenniaAIError, ReplayError
 from evennia_ai.engine.history.turn.manifest import request_in_words
 from evennia_ai.engine.history.turn.replay import Replay
+from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.views.looking import (
     past_of,
     past_reader,
@@ -31,7 +32,6 @@ from evennia_ai.store.history import past_turns, turns
 from evennia_ai.store.history.branches import npc_of
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.web.site.column import column_of, column_rows
-from evennia_ai.web.site.looking import seer_for
 from evennia_ai.web.site.page import Page, name_of
 from evennia_ai.web.site.saving import SEEN, Saver, current_revisions, read_seen_revisions
 from evennia_ai.web.site.trying import (

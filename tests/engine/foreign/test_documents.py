@@ -3,6 +3,9 @@
 from pathlib import Path
 
 import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign import documents
@@ -45,3 +48,68 @@ def test_reading_an_endless_device_as_a_document_stops_at_the_size_limit(
     monkeypatch.setattr(documents, "MAX_BYTES", 1000)
     with pytest.raises(FormatError, match="/dev/zero: the file is larger than 1000 bytes"):
         read_document(Path("/dev/zero"), kind="scenario")
+
+
+_PIECES = st.sampled_from(
+    [
+        *"ab01.-:?,[]{}#&*!|>'\"%@ \n\t",
+        *(": ", "- ", "\n  ", "\n- ", "? ", "a: ", "b: |-\n  ", "---\n", "...\n", "<<: ", "!!str "),
+        *(
+            "null",
+            "true",
+            "no",
+            "0x1f",
+            "1e3",
+            "2026-11-30",
+            "1:30",
+            "[]",
+            "{}",
+            "\ufeff",
+            "\u2028",
+        ),
+    ]
+)
+
+
+@given(st.lists(_PIECES, max_size=16).map("".join))
+def test_libyaml_reads_only_what_the_strict_parser_reads_equally(text: str) -> None:
+    found = documents._load_plain_yaml(text)
+    if found is not documents._NOT_PLAIN:
+        strict = yaml.load(text, Loader=documents._strict_loader())
+        assert repr(found) == repr(strict)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("a: 1\nb:\n- x\n- []\n- {}\n", {"a": 1, "b": ["x", [], {}]}),
+        ("a: |-\n  one\n\n  two\n", {"a": "one\n\ntwo"}),
+        ("a: no\nb: true\nc: 2026-11-30\n", {"a": "no", "b": True, "c": "2026-11-30"}),
+    ],
+)
+def test_plain_document_is_read_by_libyaml(text: str, value: object) -> None:
+    assert documents._load_plain_yaml(text) == read_yaml(text, kind="x", where="x") == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a: !!str x", "- &a x", "a: 1\na: 2", "[x]", "a: [", "- " * 70, "[" * 90_000, "\ud800", ""],
+)
+def test_other_document_is_left_to_the_strict_parser(text: str) -> None:
+    assert documents._load_plain_yaml(text) is documents._NOT_PLAIN
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [((), 1), (("a",), 1), (("b", 1, "c"), 4), (("b", 7), 3), (("b", 1, "x"), 4), (("z",), 1)],
+)
+def test_line_of_a_value_is_found_by_its_path(path: tuple[str | int, ...], line: int) -> None:
+    text = "a: 1\nb:\n- 2\n- c: 3\n"
+    assert documents.line_in_yaml(text, path) == line
+
+
+def test_text_of_several_lines_is_written_as_several_lines() -> None:
+    values = {"a": "one\n  two\n", "b": " x\ny", "c": "\n", "d": "tab\there\n", "e": "x \ny"}
+    written = documents.write_yaml(values)
+    assert written.startswith("a: |\n  one\n    two\n")
+    assert read_yaml(written, kind="x", where="x") == values

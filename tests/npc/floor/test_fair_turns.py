@@ -74,7 +74,7 @@ def test_new_speaker_is_answered_within_two_turns_each_time_during_a_flood(stage
 def test_queue_is_bounded_and_overflow_is_recorded_once(stage, model, attackers):
     all_press(stage, attackers)
     notes = [body for kind, _, body in stage.records() if kind == "event"]
-    assert stage.npc.ai.status().waiting == 128
+    assert stage.npc.ai.status().now.waiting == 128
     assert notes == [OVERFLOW]
 
 
@@ -83,7 +83,7 @@ def test_queue_is_bounded_when_many_speakers_say_one_line_each(stage, model, att
     stage.install(model, queue_limit=3)
     for attacker in attackers:
         stage.says(attacker, f"Oren, {attacker.key}")
-    assert stage.npc.ai.status().waiting == 3
+    assert stage.npc.ai.status().now.waiting == 3
 
 
 @pytest.mark.long
@@ -135,7 +135,7 @@ def test_lines_over_a_call_limit_are_not_queued(stage, attackers):
     one_call = Quotas(player=Quota(calls_per_minute=1), npc=Quota(), game=Quota())
     slow = stage.talks_with("Aye.", delay_seconds=10, limits=one_call)
     all_press(stage, attackers[:1], lines=5)
-    assert stage.npc.ai.status().waiting == 0
+    assert stage.npc.ai.status().now.waiting == 0
     assert len(slow.requests) == 1
 
 

@@ -14,7 +14,7 @@ from evennia_ai.commands.cmdset import AICmdSet
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.knowledge.pages.page import BaseInfo
 from evennia_ai.npc.knowledge.guarding import is_held
-from evennia_ai.npc.mind.overview import look_at_everybody
+from evennia_ai.npc.mind.guard_watch import look_at_everybody
 from evennia_ai.npc.service import at_server_start, at_server_stop
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.knowledge import knowledge_bases

@@ -65,7 +65,7 @@ def connected(stage, server, monkeypatch):
 
     def waits():
         ends = time.monotonic() + 20
-        while stage.npc.ai.status().in_flight and time.monotonic() < ends:
+        while stage.npc.ai.status().now.in_flight and time.monotonic() < ends:
             reactor.make_waiting_calls()
             time.sleep(0.01)
         stage.passes()
@@ -80,7 +80,7 @@ def connected(stage, server, monkeypatch):
 def test_npc_says_the_reply_of_the_server(connected, server):
     server.behaves(answers("Aye, at dusk."))
     connected.says(connected.anna, "Oren?")
-    assert connected.npc.ai.status().in_flight
+    assert connected.npc.ai.status().now.in_flight
     connected.waits()
     assert connected.screen_of(connected.anna)[-1] == 'Oren says, "Aye, at dusk."'
     (seen,) = server.requests
@@ -116,7 +116,7 @@ def test_failing_server_opens_the_breaker_until_it_answers_again(connected, serv
         connected.says(connected.anna, "Oren?")
         connected.waits()
     asked = len(server.requests)
-    assert connected.npc.ai.status().breaker == "open"
+    assert connected.npc.ai.status().now.breaker == "open"
     connected.says(connected.anna, "Oren?")
     connected.waits()
     assert len(server.requests) == asked
@@ -125,7 +125,7 @@ def test_failing_server_opens_the_breaker_until_it_answers_again(connected, serv
     connected.says(connected.anna, "Oren?")
     connected.waits()
     assert connected.screen_of(connected.anna)[-1] == 'Oren says, "Back again."'
-    assert connected.npc.ai.status().breaker == "closed"
+    assert connected.npc.ai.status().now.breaker == "closed"
 
 
 def test_api_key_appears_in_no_status_report_or_record(connected, server):

@@ -124,13 +124,13 @@ def test_game_goes_on_while_the_model_is_slow(stage):
     model = Pending()
     stage.install(model)
     stage.says(stage.anna, "Oren?")
-    assert stage.npc.ai.status().in_flight
+    assert stage.npc.ai.status().now.in_flight
     stage.says(stage.ben, "Fog again.")
     assert stage.screen_of(stage.anna)[-1] == 'Ben says, "Fog again."'
     model.reply(0, "Aye.")
     stage.passes()
     assert stage.screen_of(stage.anna)[-1] == 'Oren says, "Aye."'
-    assert not stage.npc.ai.status().in_flight
+    assert not stage.npc.ai.status().now.in_flight
 
 
 def test_dead_model_causes_the_fallback_line_and_a_log_line_until_it_recovers(stage, logged):
@@ -250,7 +250,7 @@ def test_too_many_lines_at_once_are_limited_and_recorded_once(stage):
     stage.install(model, queue_limit=3)
     for number in range(10):
         stage.says(stage.anna, f"Oren, {number}?")
-    assert stage.npc.ai.status().waiting == 3
+    assert stage.npc.ai.status().now.waiting == 3
     notes = [record for record in stage.records() if record[0] == "event"]
     assert notes == [("event", "", "Too much was said at once; some of it will go unanswered.")]
     for index in range(4):

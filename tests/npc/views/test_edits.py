@@ -56,15 +56,15 @@ def test_edited_component_keeps_the_fields_that_the_edit_does_not_name(played, t
     for one in found:
         # The old text named the speaker, so it was placed after the history.
         lines = changed_lines(one)
-        assert "+Be gruff." in lines
-        assert any(line.startswith("-Speak as to") for line in lines)
+        assert "+ Be gruff." in lines
+        assert any(line.startswith("- Speak as to") for line in lines)
 
 
 def test_new_component_is_added_without_other_changes(played, tmp_path):
     new = {"key": "oath", "content": "By the tide.", "id": 4999, "placement": "ordered"}
     for one in edited(played, tmp_path, components=[new]):
         assert one.outcome == "changed"
-        assert changed_lines(one)[-1] == "+By the tide."
+        assert changed_lines(one)[-1] == "+ By the tide."
         assert not [line for line in changed_lines(one) if line.startswith("-")]
 
 
@@ -94,13 +94,13 @@ def test_edited_card_replaces_the_earlier_card_and_keeps_its_grants(played, tmp_
     card = {"spec": "chara_card_v3", "spec_version": "3.0", "data": data}
     for one in edited(played, tmp_path, card=card):
         assert one.outcome == "changed"
-        assert "+Ned is new." in changed_lines(one)
+        assert "+ Ned is new." in changed_lines(one)
 
 
 def test_edited_notes_replace_the_earlier_notes(played, tmp_path):
     found = edited(played, tmp_path, notes=[{"content": "Whistle.", "depth": 0}])
-    assert all("+Whistle." in " ".join(changed_lines(one)) for one in found)
-    assert any("-Be brief." in " ".join(changed_lines(one)) for one in found)
+    assert all("+ Whistle." in " ".join(changed_lines(one)) for one in found)
+    assert any("- Be brief." in " ".join(changed_lines(one)) for one in found)
 
 
 def test_edit_changes_only_the_lore_rules_that_it_names(played, tmp_path):

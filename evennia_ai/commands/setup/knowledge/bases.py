@@ -35,7 +35,7 @@ from evennia_ai.engine.prompt.components import Scope
 from evennia_ai.engine.text.columns import escape_controls, wrap_hanging
 from evennia_ai.npc.knowledge.backends import BACKENDS
 from evennia_ai.npc.knowledge.guarding import is_held_by_lock, names_some
-from evennia_ai.npc.mind.overview import look_at_all
+from evennia_ai.npc.mind.guard_watch import look_at_all
 from evennia_ai.npc.mind.viewers import lock_allows
 from evennia_ai.npc.npc_settings import settings_of
 from evennia_ai.store.knowledge import knowledge_bases

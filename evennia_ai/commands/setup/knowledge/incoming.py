@@ -26,7 +26,7 @@ from evennia_ai.engine.knowledge.pages.markup import write_page
 from evennia_ai.engine.knowledge.pages.page import BaseInfo, Page
 from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, wrap_hanging
 from evennia_ai.npc.knowledge.backends import as_deferred
-from evennia_ai.npc.mind.overview import look_at_all
+from evennia_ai.npc.mind.guard_watch import look_at_all
 from evennia_ai.npc.mind.viewers import lock_allows, viewer_of
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.npc.views.drafting import is_written, may_see_draft, to_be_written

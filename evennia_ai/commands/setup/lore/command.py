@@ -22,8 +22,9 @@ from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.engine.text.columns import WIDTH, wrap_text
 from evennia_ai.formats.lorebooks.editing.lints import lint_book
 from evennia_ai.formats.lorebooks.entry_fields import TYPED_FIELDS
-from evennia_ai.npc.mind.viewers import lock_allows
+from evennia_ai.npc.mind.viewers import lock_allows, viewer_of
 from evennia_ai.npc.runtime import runtime
+from evennia_ai.npc.views.books import see_book
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored.components import shown_outlets
 
@@ -249,5 +250,6 @@ class CmdLore(LoreEdits, LoreBooks):
     def _look_at_book(self, name: str) -> None:
         page = 1 if self.rhs is None else whole_number(self.rhs, what="page")
         book = named.opened(named.book_named(self.caller, name))
-        seen = [e for e in book.book.entries if named.may_see(self.caller, book, e.uid)]
-        self.show(shown.shown(book, seen, page=page))
+        viewer = viewer_of(self.caller)
+        seen = see_book(book.stored, book.book, viewer, locks=book.entry_locks)
+        self.show(shown.shown(seen, page=page))

@@ -3,13 +3,12 @@
 Also the trial of `lore/test`: which entries a sentence would activate, and why not the others.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from evennia_ai.commands.base import CommandError, and_more, counted, titled
 from evennia_ai.commands.naming import scope_in_words
 from evennia_ai.commands.setup.lore.named import (
-    OpenBook,
     OpenEntry,
     card_called,
     entry_count,
@@ -36,6 +35,7 @@ from evennia_ai.formats.lorebooks.editing.typed import (
 from evennia_ai.formats.lorebooks.entry_fields import TYPED_FIELDS
 from evennia_ai.npc.mind.viewers import seer_for, viewer_of
 from evennia_ai.npc.senses.presence import NPC, HasMind
+from evennia_ai.npc.views.books import SeenBook, SeenEntry
 from evennia_ai.npc.views.looking import foreseen_report
 from evennia_ai.npc.views.withheld.lore import HiddenLore
 from evennia_ai.store.authored import lorebooks as store
@@ -60,16 +60,16 @@ def listed(books: Iterable[StoredBook]) -> list[str]:
     return lines
 
 
-def shown(book: OpenBook, entries: Sequence[LoreEntry], *, page: int) -> list[str]:
+def shown(book: SeenBook, *, page: int) -> list[str]:
     """Return a book and one page of those of its entries that the caller may see."""
-    pages = max(1, -(-len(entries) // PAGE))
+    pages = max(1, -(-len(book.entries) // PAGE))
     if not 1 <= page <= pages:
         raise CommandError(
             f"There is no page {page}; lorebook '{book.name}' has the pages 1 to {pages}."
         )
     first = (page - 1) * PAGE
-    lines = [*_head(book, len(entries)), "", _ENTRY_HEAD, "-" * WIDTH]
-    lines += [_row(entry) for entry in entries[first : first + PAGE]]
+    lines = [*_head(book), "", _ENTRY_HEAD, "-" * WIDTH]
+    lines += [_row(entry) for entry in book.entries[first : first + PAGE]]
     if page < pages:
         lines.append(f"Page {page} of {pages}; the next one is: lore {book.name} = {page + 1}")
     return lines
@@ -104,22 +104,20 @@ _ENTRY_HEAD: Final = (
 )
 
 
-def _head(book: OpenBook, seen: int) -> Iterator[str]:
-    stored, held = book.stored, book.book
-    hidden = len(held.entries) - seen
-    more = f", {hidden} more hidden by locks" if hidden else ""
-    count = counted(seen, "entry", "entries")
-    yield from _wrapped(f"Lorebook {stored.name}, revision {stored.revision}, {count}{more}")
-    where = _where(stored.name)
+def _head(book: SeenBook) -> Iterator[str]:
+    more = f", {book.hidden} more hidden by locks" if book.hidden else ""
+    count = counted(len(book.entries), "entry", "entries")
+    yield from _wrapped(f"Lorebook {book.name}, revision {book.revision}, {count}{more}")
+    where = _where(book.name)
     yield from titled("assigned to", where or "nothing; lore/assign assigns it")
-    for title, value in (("scan depth", held.scan_depth), ("budget", held.token_budget)):
+    for title, value in (("scan depth", book.scan_depth), ("budget", book.token_budget)):
         if value is not None:
             yield from titled(title, str(value))
-    if held.mode != "floating":
-        yield from titled("mode", held.mode)
-    if stored.locks:
-        yield from titled("lock", stored.locks)
-    for notice in held.notices[:_MOST_NOTICES]:
+    if book.mode != "floating":
+        yield from titled("mode", book.mode)
+    if book.locks:
+        yield from titled("lock", book.locks)
+    for notice in book.notices[:_MOST_NOTICES]:
         yield from titled("note", notice)
 
 
@@ -132,10 +130,10 @@ def _where(book: str) -> str:
     return ", ".join(map(scope_in_words, store.LOREBOOKS.assigned_to(book)))
 
 
-def _row(entry: LoreEntry) -> str:
+def _row(entry: SeenEntry) -> str:
     uid = pad_text(escape_controls(entry.uid), _UID_COLUMNS)
     name = pad_text(escape_controls(entry.name) or "-", _NAME_COLUMNS)
-    place = pad_text(escape_controls(place_in_words(entry)), _PLACE_COLUMNS)
+    place = pad_text(escape_controls(entry.place), _PLACE_COLUMNS)
     keys = "always" if entry.constant else ", ".join(entry.keys) or "no keys"
     state = "" if entry.enabled else "(off) "
     return clip_text(

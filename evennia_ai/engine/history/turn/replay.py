@@ -19,6 +19,7 @@ from evennia_ai.engine.history.turn.sending import Handle, parse_tools, sent_mes
 from evennia_ai.engine.prompt.messages import Message, ToolSpec, messages_sha256
 from evennia_ai.engine.prompt.report import Report, report_message
 from evennia_ai.engine.prompt.trace import Verdict
+from evennia_ai.engine.text.differences import diff_texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +185,8 @@ MOST_DIFF_LINES: Final = 24
 class Difference:
     """A message that was added, removed or changed between two prompts.
 
-    `at` is its index in the newer prompt, or in the older prompt for a removed message. `lines` is
-    a unified diff of its text, cut to `MOST_DIFF_LINES`.
+    `at` is its index in the newer prompt, or in the older prompt for a removed message. `lines`
+    shows what differs in its text, sentence by sentence, cut to `MOST_DIFF_LINES`.
     """
 
     change: Change
@@ -241,8 +242,9 @@ def _difference(change: Change, at: int, before: Message | None, now: Message | 
     one = now or before
     assert one is not None  # at most one of the two messages is None
     old, new = before.content if before else "", now.content if now else ""
-    # The first two lines of a diff would name files, so skip them.
-    diff = list(unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=1))[2:]
+    diff = list(diff_texts(old, new))
+    if not diff and old != new:  # only blanks and the ends of lines differ
+        diff = list(unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=1))[2:]
     more = len(diff) - MOST_DIFF_LINES
     rest = [f"... and {more} more lines"] if more > 0 else []
     return Difference(

@@ -22,21 +22,28 @@ def test_equal_prompts_have_no_differences():
 
 
 def test_inserted_message_is_the_only_difference_between_prompts():
-    assert told(messages("a", "b"), messages("a", "new", "b")) == [
-        ("added", 1, ("@@ -0,0 +1 @@", "+new"))
-    ]
+    assert told(messages("a", "b"), messages("a", "new", "b")) == [("added", 1, ("+ new",))]
 
 
 def test_removed_message_is_reported_with_its_old_index():
-    assert told(messages("a", "old", "b"), messages("a", "b")) == [
-        ("removed", 1, ("@@ -1 +0,0 @@", "-old"))
-    ]
+    assert told(messages("a", "old", "b"), messages("a", "b")) == [("removed", 1, ("- old",))]
 
 
 def test_changed_message_is_reported_with_a_diff_of_its_text():
     ((change, at, lines),) = told(messages("one\ntwo\nthree"), messages("one\n2\nthree"))
     assert (change, at) == ("changed", 0)
-    assert lines[1:] == (" one", "-two", "+2", " three")
+    assert lines == ("  one", "- two", "+ 2", "  three")
+
+
+def test_changed_sentence_of_a_long_line_is_reported_alone():
+    before, after = "One. Two is here. Three. Four.", "One. Two is gone. Three. Four."
+    ((_, _, lines),) = told(messages(before), messages(after))
+    assert lines == ("  One.", "- Two is here.", "+ Two is gone.", "  Three.")
+
+
+def test_message_in_which_only_blanks_differ_is_reported_with_its_lines():
+    ((_, _, lines),) = told(messages("One. Two."), messages("One.  Two."))
+    assert lines[1:] == ("-One. Two.", "+One.  Two.")
 
 
 def test_message_with_another_role_is_reported_as_changed():
@@ -47,7 +54,7 @@ def test_message_with_another_role_is_reported_as_changed():
 def test_long_diff_of_a_message_is_cut():
     (one,) = message_differences([], messages("\n".join(map(str, range(100)))))
     assert len(one.lines) == MOST_DIFF_LINES + 1
-    assert one.lines[-1] == f"... and {101 - MOST_DIFF_LINES} more lines"
+    assert one.lines[-1] == f"... and {100 - MOST_DIFF_LINES} more lines"
 
 
 def test_prompts_share_their_messages_before_the_first_difference():
