@@ -115,7 +115,7 @@ SHOWS_NOTHING = {
         "ai/on",
     ),
     *("ai/correct", "ai/reset", "ai/retry", "ai/undo"),
-    # A kept answer with hidden texts is neither written nor shown: tests/commands/test_kept.py.
+    # ai/kept refuses a case with texts that are hidden from the caller (commands/ai/kept.py).
     *("ai/keep", "ai/kept", "ai/kept/accept"),
     *("ai/pause", "ai/profile", "ai/resume", "ai/set", "ai/startall", "ai/stopall", "ai/tools"),
     *(f"card/{verb}" for verb in ("", "approve", "assign", "export", "grant", "greeting")),
