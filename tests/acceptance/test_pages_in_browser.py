@@ -425,7 +425,7 @@ def test_a_draft_of_the_lorekeeper_is_approved(hand: Hand, site: Site, tag: str)
     assert violations(page) == []
     hand.press(page.get_by_role("button", name="Approve"))
     page.get_by_role("status").filter(has_text="Approved by").wait_for()
-    assert "hung in the chapel" in shown(site.builder, f"kb/show harbour/{title}", until="chapel")
+    assert "hung in the chapel" in shown(site.builder, f"kb harbour/{title}", until="chapel")
 
 
 @on_two_screens

@@ -20,7 +20,7 @@ BAD_INPUT = {
     "card/revert nobody = 1": "no revision of card 'nobody'",
     "card/remove": "Usage",
     "card/remove nobody": "no card 'nobody'",
-    "card/remove oren = yes": "Usage",
+    "card/remove oren = yes": "takes no '='",
     "card/remove oren/2": "without a number",
 }
 

@@ -49,7 +49,6 @@ class KeptSwitches(StrictCommand):
 
     def kept(self) -> None:
         """List the kept cases with their states, or show what differs in one."""
-        self.refuse_value()
         if self.args.strip():
             self.show(_difference(self.caller, self._checked_case()))
             return
@@ -58,7 +57,6 @@ class KeptSwitches(StrictCommand):
 
     def kept_accept(self) -> None:
         """Write the prompt that a case gets now as what must hold of it."""
-        self.refuse_value()
         if not self.args.strip():
             raise CommandError("Usage: ai/kept/accept <case>. Nothing was changed.")
         found = self._checked_case()

@@ -118,7 +118,7 @@ def test_the_wikis_are_there_for_the_npcs_of_the_files(content: DemoContent) -> 
         assert base.pages == len(list((DEMO / "knowledge" / wiki.key).rglob("*.md")))
         assert base.restricted == (wiki.key == "secret")
         npcs = {Scope(kind="npc", ref=str(tagged(f"npc:{npc}").id)) for npc in wiki.npcs}
-        assert set(knowledge_bases.bindings(wiki.key)) == npcs
+        assert set(knowledge_bases.assigned_to(wiki.key)) == npcs
 
 
 def test_who_has_a_wiki_can_search_it(content: DemoContent) -> None:
