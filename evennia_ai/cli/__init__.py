@@ -10,7 +10,7 @@ game is opened (`evennia_ai.cli.game`).
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
@@ -23,7 +23,6 @@ from evennia_ai.cli.preset_commands import preset
 from evennia_ai.cli.record_commands import check, history, replay
 from evennia_ai.cli.working import worker, worker_file
 from evennia_ai.engine.errors import EvenniaAIError
-from evennia_ai.engine.prompt.components import Grant
 
 INTERRUPTED = 130
 
@@ -153,7 +152,7 @@ def card_import(
     game: Path | None,
     name: str | None,
     approve: bool,
-    grants: tuple[Grant, ...],
+    grants: tuple[Any, ...],
 ) -> int:
     """Report what a card would do in a game; with --game also store it there.
 

@@ -1,6 +1,5 @@
 """`evennia-ai doctor`: try the model server of a profile, with or without a game."""
 
-import asyncio
 import json
 import time
 from collections.abc import Awaitable, Sequence
@@ -53,6 +52,8 @@ def doctor(name: str, *, game: Path, file: Path | None, as_json: bool, **fields:
     if name not in conf.profiles:
         known = ", ".join(conf.profiles)
         raise click.UsageError(f"there is no profile '{name}'; the profiles are {known}")
+    import asyncio
+
     findings = asyncio.run(_examined(conf.profiles[name], conf))
     if as_json:
         click.echo(json.dumps([asdict(one) for one in findings], ensure_ascii=False, indent=2))

@@ -1,13 +1,12 @@
 """The commands of `evennia-ai preset`: their options and calls."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
 from evennia_ai.cli.game import opened_game
 from evennia_ai.cli.options import FILE, FORCE, GAME, GRANT, JSON, help_alone
-from evennia_ai.engine.prompt.components import Grant
 
 
 @click.group(invoke_without_command=True)
@@ -73,7 +72,7 @@ def preset_import(
     game: Path | None,
     name: str | None,
     approve: bool,
-    grants: tuple[Grant, ...],
+    grants: tuple[Any, ...],
 ) -> int:
     """Report what a preset would do in a game; with --game also store it there.
 

@@ -1,6 +1,5 @@
 """`evennia-ai worker` and `worker-file`: do the background work of a game, on any machine."""
 
-import asyncio
 import logging
 import os
 import socket
@@ -56,6 +55,8 @@ def worker(
                 ", ".join(packages),
             )
     options = WorkerOptions(name=own_name, at_once=at_once, ends_when_idle=until_idle)
+    import asyncio
+
     asyncio.run(run_worker(kinds_of(kinds), options))
     return 0
 

@@ -24,7 +24,7 @@ def harbour(db, monkeypatch):
     from evennia_ai.typeclasses import AINPC
     from tests.store.builders import a_turn
 
-    monkeypatch.setattr("evennia_ai.cli.opened_game", lambda folder: None)
+    monkeypatch.setattr("evennia_ai.cli.record_commands.opened_game", lambda folder: None)
     create_object(DefaultRoom, key="Harbour")
     create_object(AINPC, key="Tilda", nohome=True)
     ned = create_object(AINPC, key="Ned", nohome=True)

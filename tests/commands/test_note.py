@@ -234,7 +234,7 @@ def test_revisions_name_authors_and_one_shows_its_change(stage, noted, ref):
     told = stage.builds("note/revisions oren")
     assert [line.split()[0] for line in told.splitlines() if " by " in line] == ["1", "2", "3", "4"]
     assert "+ The ferry is lost." in stage.builds("note/revisions oren = 2").splitlines()
-    assert "removed it" in stage.builds("note/revert oren = 4")
+    assert "Revision 4 removed note" in stage.builds("note/revert oren = 4")
     stage.builds("note/revert oren = 3", "yes")
     assert store.notes_for(ref)[0].content == "The ferry is lost."
 

@@ -13,7 +13,6 @@ from typing import Any, Final
 from evennia_ai.commands.base import CommandError, and_more, counted, name_of, revision_in_words
 from evennia_ai.commands.naming import npc_and_number, npc_named, place_named, player_called
 from evennia_ai.engine.actors import Actor
-from evennia_ai.engine.memory.learning import judge_text
 from evennia_ai.engine.memory.memories import MAX_TEXT, USUAL_IMPORTANCE, Memory
 from evennia_ai.engine.prompt.components import Scope
 from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, wrap_text
@@ -21,7 +20,7 @@ from evennia_ai.npc.inputs.facts import hours_now
 from evennia_ai.npc.mind.memory_list import ListedMemory, list_memories, visible_memory
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.senses.presence import NPC
-from evennia_ai.npc.upkeep.remembering import keep_memory, people_of, plain_text
+from evennia_ai.npc.upkeep.remembering import is_about_the_npc_itself, keep_memory, plain_text
 from evennia_ai.npc.views.visibility import Seer
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store import memories as store
@@ -98,18 +97,14 @@ def _add_memory(caller: Any, npc: NPC, words: str, *, by: Actor) -> str:
     )
     done = keep_memory(npc.ai.ref, new, by=by, most=conf().memory.kept)
     assert done.memory is not None
+    advice = ""
+    if is_about_the_npc_itself(npc.ai.ref, text, about=about):
+        advice = (
+            " It says what the NPC is or has to do. Write that in its card or in the component"
+            " character_context instead: they are never forgotten."
+        )
     what = "knew this already, and it counts more now" if done.is_merged else "remembers this now"
-    return f"{npc.key} {what}: {_title(done.memory)}.{_warning(npc, text, about)}"
-
-
-def _warning(npc: NPC, text: str, about: str) -> str:
-    """Return a sentence if a text belongs in the card and not among memories, else ""."""
-    if not judge_text(text, people_of(npc.ai.ref, about=about)).refusal:
-        return ""
-    return (
-        " It says what the NPC is or has to do. Write that in its card or in the component"
-        " character_context instead: they are never forgotten."
-    )
+    return f"{npc.key} {what}: {_title(done.memory)}.{advice}"
 
 
 def _change_memory(npc: NPC, memory_id: int, words: str, *, by: Actor) -> str:

@@ -205,6 +205,15 @@ def plain_text(text: str) -> str:
     return neutralize_markup(one_line(strip_markup(text)))
 
 
+def is_about_the_npc_itself(npc_ref: str, text: str, *, about: str) -> bool:
+    """True if a text says what the NPC is or has to do. No model may add such a memory.
+
+    Args:
+        about: The person whom the memory is about, "" for nobody.
+    """
+    return bool(judge_text(text, people_of(npc_ref, about=about)).refusal)
+
+
 def people_of(npc_ref: str, *, about: str = "") -> People:
     """Return the names of the NPC, and of the people whom a memory may be about here."""
     npc = object_of(npc_ref)

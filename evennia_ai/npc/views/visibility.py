@@ -20,7 +20,6 @@ from evennia_ai.engine.inputs import Inputs
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE
 from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.memory.memories import Memory
-from evennia_ai.engine.prompt.blocks import DynamicBlock
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.memo import Memo
 from evennia_ai.engine.prompt.messages import Message
@@ -76,7 +75,11 @@ class Seer:
         memories = tuple(memory for memory in inputs.memories if not self.memory(memory))
         is_private = any(map(self._whispers.hides, records))
         # A provider gets the words of the event, so any fact may repeat a hidden whisper.
-        blocks = () if is_private else tuple(b for b in inputs.blocks if not self._hides_block(b))
+        blocks = (
+            ()
+            if is_private
+            else tuple(b for b in inputs.blocks if not self._hides_block(b.text, b.origin))
+        )
         gone = (
             (messages, "message", "messages"),
             (_entries(inputs.books) - _entries(books), "entry of lore", "entries of lore"),
@@ -185,11 +188,11 @@ class Seer:
             return book
         return replace(book, entries=kept, memo=Memo(), of_entries=Memo())
 
-    def _hides_block(self, block: DynamicBlock) -> bool:
+    def _hides_block(self, text: str, origin: str) -> bool:
         if not self._knowledge.is_there:
             return False
-        told = self._knowledge.mark_of_block(block.text) if block.origin == META_PROMPT else ""
-        return bool(told or self._knowledge.mark_of_text(block.text))
+        mark = self._knowledge.mark_of_block(text) if origin == META_PROMPT else ""
+        return bool(mark or self._knowledge.mark_of_text(text))
 
 
 def _entries(books: Iterable[Lorebook]) -> int:

@@ -14,7 +14,6 @@ from django.urls import reverse
 
 from evennia_ai.engine.errors import EvenniaAIError, ReplayError
 from evennia_ai.engine.history.turn.manifest import request_in_words
-from evennia_ai.engine.history.turn.replay import Replay
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.views.looking import (
     past_of,
@@ -72,6 +71,7 @@ class TurnPage(Page):
             except ReplayError as error:  # most often because its words were erased
                 unreadable = str(error)
         is_whole = report is not None and not report.hidden
+        replay = past_turns.replay_stored_turn(turn)
         return {
             "ref": ref,
             "name": name_of(ref),
@@ -84,7 +84,12 @@ class TurnPage(Page):
             "trial": list(trial.lines),
             "sent_tokens": turn.manifest.tokens,
             "unreadable": unreadable,
-            "replay": _replayed(past_turns.replay_stored_turn(turn), is_whole=is_whole),
+            "replay": {
+                "same": replay.is_same,
+                "problem": replay.problem,
+                # The hash would help to guess a hidden text.
+                "sha256": replay.sha256 if is_whole else "",
+            },
             "request": dict(turn.manifest.request),
             "revisions": revisions_seen(seer, turn, report),
             "cut": turn.manifest.cut,
@@ -175,15 +180,6 @@ def _status(trial: Trial, here: Mapping[str, Any], said: int) -> str:
 def _neighbours(ref: str, number: int) -> tuple[int | None, int | None]:
     newest = turns.last_turn(ref)
     return (number - 1 or None), (number + 1 if newest and newest.number > number else None)
-
-
-def _replayed(rebuilt: Replay, *, is_whole: bool) -> dict[str, Any]:
-    """Return whether a turn can be replayed.
-
-    The hash is left out if a text is hidden, because the hash would help to guess the text.
-    """
-    sha256 = rebuilt.sha256 if is_whole else ""
-    return {"same": rebuilt.is_same, "problem": rebuilt.problem, "sha256": sha256}
 
 
 def _calls(turn: StoredTurn) -> list[dict[str, Any]]:
