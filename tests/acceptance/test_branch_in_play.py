@@ -17,7 +17,7 @@ from tests.acceptance.games import (
 pytestmark = pytest.mark.server
 
 
-def test_a_builder_tries_what_would_have_been_and_clears_up(
+def test_branch_stays_apart_from_the_history_and_is_erased_on_close(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     settings = "EVENNIA_AI_COOLDOWN_SECONDS = 0.0\n"

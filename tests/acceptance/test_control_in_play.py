@@ -32,7 +32,7 @@ EVENNIA_AI_MODEL = "tiny"
         yield evennia
 
 
-def test_a_builder_has_a_conversation_under_control(game: Evennia) -> None:
+def test_retry_correct_undo_and_reset_work_over_telnet(game: Evennia) -> None:
     with builder_beside_npc(game) as builder:
         shown(builder, "say Oren, when does the ferry leave?", until="At noon")
         told = shown(builder, "ai/retry oren = Be brief.", until="At dusk")

@@ -261,17 +261,17 @@ Playing = Callable[[str], Played]
 
 
 @every_fault
-def test_the_player_reads_an_answer_or_the_fallback_line(played: Playing, name: str) -> None:
+def test_player_reads_the_expected_line_for_each_endpoint_fault(played: Playing, name: str) -> None:
     assert f'Oren says, "{FAULTS[name].reads}' in played(name).read
 
 
 @every_fault
-def test_a_bystander_looks_around_meanwhile(played: Playing, name: str) -> None:
+def test_look_command_stays_fast_during_each_endpoint_fault(played: Playing, name: str) -> None:
     assert played(name).look_seconds < QUICK_SECONDS
 
 
 @every_fault
-def test_the_turns_are_recorded_with_what_went_wrong(played: Playing, name: str) -> None:
+def test_turns_record_state_and_outcome_of_each_endpoint_fault(played: Playing, name: str) -> None:
     turns = played(name).turns
     assert [state for state, _ in turns] == [state for state, _ in FAULTS[name].turns], turns
     for (_, outcome), (_, wanted) in zip(turns, FAULTS[name].turns, strict=True):
@@ -279,13 +279,13 @@ def test_the_turns_are_recorded_with_what_went_wrong(played: Playing, name: str)
 
 
 @every_fault
-def test_the_log_of_the_npc_shows_how_it_ended(played: Playing, name: str) -> None:
+def test_npc_log_shows_the_outcome_of_each_endpoint_fault(played: Playing, name: str) -> None:
     _, outcome = played(name).turns[-1]
     assert outcome[:30] in played(name).log
 
 
 @every_fault
-def test_the_next_question_is_answered(played: Playing, name: str) -> None:
+def test_next_question_is_answered_after_each_endpoint_fault(played: Playing, name: str) -> None:
     assert f'Oren says, "{ANSWER}"' in played(name).recovered
 
 
@@ -297,7 +297,7 @@ def test_the_next_question_is_answered(played: Playing, name: str) -> None:
         ("arguments that are no JSON", "JSON"),
     ],
 )
-def test_the_model_is_told_what_is_wrong_with_its_call(
+def test_model_receives_an_explanation_of_its_invalid_tool_call(
     played: Playing, name: str, told: str
 ) -> None:
     _, again = played(name).requests
@@ -306,7 +306,7 @@ def test_the_model_is_told_what_is_wrong_with_its_call(
     assert told in message["content"]
 
 
-def test_the_model_is_sent_the_whole_prompt_and_the_key(
+def test_model_request_contains_the_prompt_and_the_api_key(
     builder: Connection, stub: StubServer
 ) -> None:
     assert 'Oren says, "The tide turns at six."' in asked(
@@ -322,16 +322,14 @@ def test_the_model_is_sent_the_whole_prompt_and_the_key(
     assert re.fullmatch(r" *\[Now: [\d-]+ \d\d:\d\d\]", minute)
 
 
-def test_what_a_model_writes_is_shown_and_never_interpreted(
-    builder: Connection, stub: StubServer
-) -> None:
+def test_markup_in_a_reply_is_shown_literally(builder: Connection, stub: StubServer) -> None:
     hostile = "|rRed|n {you.__class__} a } b $eval(1+1) |lclook|ltcome in|le\x1b[2J"
     read = asked(builder, stub, answers(hostile))
     assert "{you.__class__} a } b $eval(1+1)" in read
     assert "|rRed|n" in read
 
 
-def test_an_endpoint_that_dies_is_left_alone_and_the_status_says_so(
+def test_breaker_opens_after_three_failed_calls_and_is_shown_in_the_status(
     builder: Connection, stub: StubServer
 ) -> None:
     for behaviour in (hangs_up, fails(500), hangs_up):
@@ -342,7 +340,7 @@ def test_an_endpoint_that_dies_is_left_alone_and_the_status_says_so(
     assert "open" in shown(builder, "ai oren")
 
 
-def test_the_logs_tell_what_happened_and_never_the_key(
+def test_logs_explain_a_fault_and_never_contain_the_api_key(
     game: Evennia, played: Playing, builder: Connection
 ) -> None:
     played("no JSON")

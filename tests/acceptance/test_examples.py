@@ -158,12 +158,12 @@ def reading(folder: Path) -> Iterator[Reader]:
         reader.game.end()
 
 
-def test_the_minimal_game_its_tool_and_its_fact_play_as_their_pages_say(tmp_path: Path) -> None:
+def test_readmes_of_minimal_game_tool_and_fact_show_the_real_answers(tmp_path: Path) -> None:
     with reading(tmp_path) as reader:
         for example in ("minimal-game", "custom-tool", "custom-fact"):
             reader.follows(example)
 
 
-def test_the_game_with_rpsystem_plays_as_its_page_says(tmp_path: Path) -> None:
+def test_readme_of_rpsystem_game_shows_the_real_answers(tmp_path: Path) -> None:
     with reading(tmp_path) as reader:
         reader.follows("rpsystem-game")

@@ -81,28 +81,28 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
 
 
 @pytest.mark.req("S0-40", "S0-46")
-def test_no_model_is_sent_a_word_of_a_page(played: Played) -> None:
+def test_models_never_receive_page_text_when_only_hints_are_allowed(played: Played) -> None:
     sent = "\n".join(played.models.sent).replace("ninepence, Wagtail", "")
     assert len(played.models.offered) == 3  # the second choice is asked for twice
     assert [canary for canary in CANARIES if canary.casefold() in sent.casefold()] == []
 
 
 @pytest.mark.req("S0-46")
-def test_the_player_hears_the_hint_that_was_chosen(played: Played) -> None:
+def test_player_hears_the_chosen_hint(played: Played) -> None:
     assert HINT in " ".join(played.chosen.split())
     assert played.models.offered[0]["1"] == HINT
 
 
 @pytest.mark.req("S0-46", "S0-48")
-def test_anything_but_numbers_is_a_refusal(played: Played) -> None:
+def test_npc_refuses_when_the_choice_contains_more_than_hint_numbers(played: Played) -> None:
     assert "I cannot speak of it." in " ".join(played.disguised.split())
 
 
-def test_a_builder_sees_the_hints(played: Played) -> None:
+def test_kb_hints_command_lists_the_hints(played: Played) -> None:
     assert HINT in " ".join(played.listed.split())
 
 
-def test_nothing_went_wrong_and_no_log_has_the_secret(played: Played) -> None:
+def test_server_log_has_no_traceback_and_no_secret_after_hints(played: Played) -> None:
     logs = logs_of(played.game)
     assert "Traceback" not in logs
     assert [canary for canary in CANARIES if canary.casefold() in logs.casefold()] == []

@@ -175,7 +175,7 @@ def bodies(records: list[list], role: str) -> list[str]:
     return [body for _, _, record_role, body in records if record_role == role]
 
 
-def test_every_moment_of_a_turn_is_a_step_at_which_it_is_killed(doomed_game, begun):
+def test_scenes_contain_every_kind_of_step(doomed_game, begun):
     steps = [
         step
         for name, scene in SCENES.items()
@@ -187,33 +187,33 @@ def test_every_moment_of_a_turn_is_a_step_at_which_it_is_killed(doomed_game, beg
     assert len(steps) > 100
 
 
-def test_nothing_that_was_committed_is_lost(deaths):
+def test_committed_records_survive_a_kill_at_each_step(deaths):
     for death in deaths.each:
         assert death.left[-len(death.life.stored) :] == death.life.stored or not death.life.stored
     for death in deaths.recovered:
         assert death.after.stored[: len(death.left)] == death.left
 
 
-def test_the_chains_of_the_conversations_hold(deaths):
+def test_record_chains_are_intact_after_a_kill_at_each_step(deaths):
     for death in deaths.recovered:
         assert [report["broken"] for report in death.after.reports] == [[], []]
 
 
 @pytest.mark.req("S2-01")
-def test_the_model_is_asked_only_when_everybody_can_see_the_turn_begun(deaths):
+def test_model_is_asked_only_after_the_turn_is_committed(deaths):
     lives = [*(death.life for death in deaths.each), *(one.after for one in deaths.recovered)]
     asked = [line for life in lives for line in life.told if "asked" in line]
     assert asked
     assert all(line["open_turns"] == 1 for line in asked)
 
 
-def test_nothing_is_heard_that_was_not_committed_before(deaths):
+def test_npc_says_only_committed_lines_before_and_after_a_kill(deaths):
     lives = [*(death.life for death in deaths.each), *(one.after for one in deaths.recovered)]
     assert [life.heard_too_early for life in lives] == [set()] * len(lives)
 
 
 @pytest.mark.req("S2-29")
-def test_the_interrupted_turn_is_closed_and_said_so(deaths):
+def test_interrupted_turn_is_closed_recorded_and_logged_after_a_kill(deaths):
     for death in deaths.recovered:
         first_report = "\n".join(death.after.reports[0]["status"])
         closed = bodies(death.after.stored, "system").count(STOPPED)
@@ -222,7 +222,7 @@ def test_the_interrupted_turn_is_closed_and_said_so(deaths):
         assert ("interrupted" in death.after.log) == bool(death.open_turns)
 
 
-def test_the_npc_answers_again(deaths):
+def test_npc_answers_after_a_kill_at_each_step(deaths):
     for death in deaths.recovered:
         assert death.after.is_over
         assert any(line.startswith("Aye") for line in death.after.heard)
@@ -230,7 +230,7 @@ def test_the_npc_answers_again(deaths):
 
 
 @pytest.mark.req("S2-29")
-def test_every_call_of_a_tool_has_one_result_in_the_next_prompt(deaths):
+def test_each_tool_call_has_one_result_in_the_prompt_after_a_kill(deaths):
     for death in deaths.recovered:
         assert death.after.all("asked")
         for prompt in death.after.all("asked"):
@@ -239,20 +239,20 @@ def test_every_call_of_a_tool_has_one_result_in_the_next_prompt(deaths):
             assert calls == results, death.step
 
 
-def test_what_was_said_and_came_to_nothing_is_answered_in_the_next_life(deaths):
+def test_unanswered_lines_are_answered_once_after_a_kill(deaths):
     for death in deaths.recovered:
         told = (death.step, len(death.after.all("asked")), death.unanswered)
         assert told[1] == 1 + told[2], told
 
 
-def test_no_tool_runs_twice(deaths):
+def test_tool_does_not_run_again_after_a_kill(deaths):
     for death in deaths.each:
         assert len(death.life.all("ran")) <= 1
     for death in deaths.recovered:
         assert death.after.all("ran") == []
 
 
-def test_a_game_that_is_killed_at_random_moments_goes_on(doomed_game):
+def test_game_recovers_from_kills_at_random_moments(doomed_game):
     """The moments are not steps: the kill comes from outside, in the middle of anything."""
     database = doomed_game.new("random")
     begin = time.monotonic()

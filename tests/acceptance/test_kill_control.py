@@ -44,7 +44,7 @@ def controls(records: list[list]) -> int:
 
 
 @pytest.mark.req("S2-08")
-def test_what_is_shown_is_what_the_controls_that_are_there_say(deaths):
+def test_prompt_matches_the_committed_corrections_after_a_kill(deaths):
     found = set()
     for death in deaths.recovered:
         (prompt,) = death.after.all("asked")
@@ -57,19 +57,19 @@ def test_what_is_shown_is_what_the_controls_that_are_there_say(deaths):
     assert found == {0, 1, 2, 3}
 
 
-def test_nothing_is_lost_and_the_chains_hold(deaths):
+def test_records_and_chains_are_intact_after_a_kill_in_a_correction(deaths):
     for death in deaths.recovered:
         assert death.after.stored[: len(death.left)] == death.left
         assert [report["broken"] for report in death.after.reports] == [[], []]
 
 
-def test_the_npc_answers_again(deaths):
+def test_npc_answers_after_a_kill_in_a_correction(deaths):
     for death in deaths.recovered:
         assert any(line.startswith("Aye") for line in death.after.heard)
         assert "Traceback" not in death.after.log
 
 
-def test_a_game_in_which_everything_is_done_in_any_order_dies_and_goes_on(doomed_game):
+def test_game_recovers_from_kills_during_random_mixed_actions(doomed_game):
     database = doomed_game.new("mixed", before=TALKS)
     dice = random.Random(17)
     died, left = 0, committed_records(database)

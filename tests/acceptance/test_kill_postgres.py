@@ -67,19 +67,19 @@ def compactions(game: PostgresGame) -> list[Recovery]:
     ]
 
 
-def test_nothing_that_was_committed_is_lost_and_the_chains_hold(deaths):
+def test_postgres_keeps_committed_records_and_chains_after_a_kill(deaths):
     for death in deaths:
         assert death.left[-len(death.life.stored) :] == death.life.stored or not death.life.stored
         assert death.after.stored[: len(death.left)] == death.left
         assert [report["broken"] for report in death.after.reports] == [[], []]
 
 
-def test_nothing_is_heard_that_was_not_committed_before(deaths):
+def test_npc_on_postgres_says_only_committed_lines(deaths):
     for death in deaths:
         assert death.life.heard_too_early == death.after.heard_too_early == set()
 
 
-def test_what_was_said_is_answered_once_in_the_next_life_and_no_tool_runs_twice(deaths):
+def test_unanswered_lines_on_postgres_are_answered_once_after_a_kill(deaths):
     for death in deaths:
         told = (death.step, len(death.after.all("asked")), death.unanswered)
         assert told[1] == 1 + told[2], told
@@ -89,14 +89,14 @@ def test_what_was_said_is_answered_once_in_the_next_life_and_no_tool_runs_twice(
         assert "Traceback" not in death.after.log
 
 
-def test_of_a_compaction_the_old_segment_is_shown_or_the_new_one(compactions):
+def test_prompt_on_postgres_shows_the_whole_old_or_new_segment_after_a_kill(compactions):
     assert {shown_summaries(death) for death in compactions} == {0, 1}
     first = compactions[0]
     assert first.step == "asked"
     assert any("<transcript>" in body for *_, body in first.left)
 
 
-def test_after_a_compaction_nothing_is_lost_and_the_npc_answers(compactions):
+def test_npc_on_postgres_answers_after_a_kill_in_compaction(compactions):
     for death in compactions:
         assert death.after.stored[: len(death.left)] == death.left
         assert [report["broken"] for report in death.after.reports] == [[], []]
@@ -106,7 +106,7 @@ def test_after_a_compaction_nothing_is_lost_and_the_npc_answers(compactions):
         assert ("compacted by a model" in status) == bool(summaries(death.left))
 
 
-def test_a_game_whose_connections_are_ended_goes_on(game):
+def test_game_recovers_when_postgres_ends_its_connections(game):
     """As where PostgreSQL is started again: at each step, of whatever thread."""
     begun = game.new("disconnected")
     steps = len(_whole(game, begun, SCENES["an answer"]).steps)

@@ -124,30 +124,30 @@ def found(builder: Connection, word: str) -> str:
     return told
 
 
-def test_a_plan_tells_what_would_change(story: Story) -> None:
+def test_kb_import_shows_the_planned_changes(story: Story) -> None:
     assert "new: 1" in story.plan
     assert "kb/import/run moor" in story.plan
 
 
-def test_the_folder_is_imported_beside_the_game(story: Story) -> None:
+def test_kb_import_run_imports_the_folder(story: Story) -> None:
     assert "Imported." in story.imported
     assert "It is thick, see [[The Bog]]." in story.page
 
 
-def test_an_edit_goes_on_after_a_reload(story: Story) -> None:
+def test_page_edit_continues_after_a_reload(story: Story) -> None:
     assert "Saved moor/Fog as revision 2." in story.edited
     assert "It smells of peat.\nIt lifts at noon." in story.after_edit.replace("\r", "")
 
 
-def test_the_game_takes_over_what_the_command_line_imports(story: Story) -> None:
+def test_running_game_finds_pages_that_the_command_line_imports(story: Story) -> None:
     assert '"The Bog"' in story.command_line
     assert "Nobody walks the quagmire twice." in story.refreshed
 
 
-def test_an_npc_is_told_of_the_base_that_is_bound_to_it(story: Story) -> None:
+def test_prompt_contains_the_summary_of_a_bound_base(story: Story) -> None:
     assert "npc:#" in story.bound
     assert any("Peat and fog." in body for body in story.sent)
 
 
-def test_the_log_knows_of_no_error(game: Evennia, story: Story) -> None:
+def test_server_log_has_no_traceback_after_knowledge_edits(game: Evennia, story: Story) -> None:
     assert "Traceback" not in logs_of(game)

@@ -26,7 +26,7 @@ SHORT = Load(
 
 
 @pytest.mark.parametrize("database", ["SQLite", "PostgreSQL"])
-def test_in_a_crowd_every_utterance_is_answered_once(
+def test_every_line_is_answered_once_or_refused_under_load(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], database: str
 ) -> None:
     address = shared_cluster(tmp_path).make("load") if database == "PostgreSQL" else ""

@@ -63,7 +63,7 @@ def turns(game: Evennia) -> dict[str, int]:
     return dict(rows_of(game, "SELECT state, count(*) FROM evennia_ai_turn GROUP BY state"))
 
 
-def test_the_game_goes_on_and_the_npc_answers_when_the_lock_is_gone(game, stub):
+def test_npc_answers_after_the_lock_and_commands_work_during_the_lock(game, stub):
     stub.behaves(answers("The tide turns at nine."))
     with builder_beside_npc(game) as connection:
         asked = len(stub.requests)
@@ -85,7 +85,7 @@ def test_the_game_goes_on_and_the_npc_answers_when_the_lock_is_gone(game, stub):
 
 
 @pytest.mark.skipif(not LOCKS.exists(), reason="locks are looked up in /proc/locks")
-def test_the_server_holds_its_claim_on_the_log_although_it_became_a_daemon_by_forking(game):
+def test_daemonised_server_holds_the_sqlite_read_lock(game):
     """Without it the next process that opens the database resets what the server reads."""
     shared = (game.root / f"{DATABASE}-shm").stat().st_ino
     held = re.findall(rf"POSIX +ADVISORY +READ +(\d+) +\S+:{shared} ", LOCKS.read_text())

@@ -112,47 +112,47 @@ def one_line(text: str) -> str:
     return re.sub(r"\s+", " ", text)
 
 
-def test_the_ferry_is_not_in_mind_before_anybody_speaks_of_it(story: Story) -> None:
+def test_lore_entry_is_inactive_before_its_key_occurs(story: Story) -> None:
     first = story.turns[0]
     assert not first.has(FERRY)
     assert "left out: no key in the newest message" in one_line(first.why)
 
 
-def test_the_ferry_is_in_mind_once_somebody_speaks_of_it(story: Story) -> None:
+def test_lore_entry_is_active_when_its_key_occurs(story: Story) -> None:
     asked = story.turns[1]
     assert asked.has(FERRY)
     assert "kept: key 'ferry' in the event" in one_line(asked.why)
 
 
 @pytest.mark.parametrize(("turn", "left"), [(2, 2), (3, 1)])
-def test_it_stays_for_two_turns_about_other_things(story: Story, turn: int, left: int) -> None:
+def test_sticky_entry_stays_active_for_two_more_turns(story: Story, turn: int, left: int) -> None:
     later = story.turns[turn]
     assert later.has(FERRY)
     assert f"sticky: activated earlier and stays for {left} more turn" in one_line(later.why)
 
 
-def test_it_is_gone_in_the_turn_after(story: Story) -> None:
+def test_sticky_entry_is_inactive_in_the_third_turn(story: Story) -> None:
     last = story.turns[4]
     assert not last.has(FERRY)
     assert "left out: no key in the newest message" in one_line(last.why)
 
 
-def test_what_the_ferry_leads_to_comes_and_goes_with_it(story: Story) -> None:
+def test_recursively_activated_entry_follows_the_sticky_entry(story: Story) -> None:
     assert [turn.has(ICE) for turn in story.turns] == [False, True, True, True, False]
 
 
-def test_a_trial_tells_what_would_wake_and_why(story: Story) -> None:
+def test_lore_test_command_shows_activations_with_reasons(story: Story) -> None:
     before_the_question = one_line(story.trials[0].told)
     assert "nothing was changed" in before_the_question
     assert "harbour#5 (the ferry)" in before_the_question
     assert "key 'ferry' in the event at 9-14" in before_the_question
 
 
-def test_a_trial_after_a_reload_knows_what_stays(story: Story) -> None:
+def test_lore_test_command_shows_sticky_entries_after_a_reload(story: Story) -> None:
     assert "sticky: activated earlier and stays for 1 more turn" in one_line(story.trials[1].told)
 
 
-def test_a_trial_leaves_every_timer_as_it_was(story: Story) -> None:
+def test_lore_test_command_leaves_stored_timers_unchanged(story: Story) -> None:
     assert [trial.after for trial in story.trials] == [trial.before for trial in story.trials]
     assert ["harbour#5" in trial.before for trial in story.trials] == [False, True]
 
@@ -169,7 +169,9 @@ LONG_BOOK = (
 )
 
 
-def test_a_long_book_is_taken_in_and_changed(game: Evennia, story: Story) -> None:
+def test_lorebook_of_ten_thousand_entries_is_imported_and_edited(
+    game: Evennia, story: Story
+) -> None:
     blank = {"content": "It rained.", "enabled": True, "insertion_order": 1, "use_regex": False}
     entries = [{**blank, "id": n, "keys": [f"word{n}"], "extensions": {}} for n in range(10_000)]
     book = {"spec": "lorebook_v3", "data": {"name": "great", "entries": entries, "extensions": {}}}
@@ -183,5 +185,5 @@ def test_a_long_book_is_taken_in_and_changed(game: Evennia, story: Story) -> Non
         assert said(builder, "say Oren, what is the toll?").has("lore:great#10000")
 
 
-def test_the_log_knows_of_no_error(game: Evennia, story: Story) -> None:
+def test_server_log_has_no_traceback_after_lore_edits(game: Evennia, story: Story) -> None:
     assert "Traceback" not in logs_of(game)

@@ -154,7 +154,7 @@ def _direct(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
 
-def test_behind_the_router_as_much_is_found_in_caches_as_at_one_server(tmp_path: Path) -> None:
+def test_routing_by_session_key_reaches_the_cache_share_of_one_server(tmp_path: Path) -> None:
     one = share_of_one(tmp_path / "one")
     by_key = share_behind(tmp_path / "by_key", by_key=True)
     in_turn = share_behind(tmp_path / "in_turn", by_key=False)
@@ -162,7 +162,7 @@ def test_behind_the_router_as_much_is_found_in_caches_as_at_one_server(tmp_path:
     assert by_key > in_turn + FAR
 
 
-def test_who_was_answered_by_a_server_that_dies_is_answered_by_another(tmp_path: Path) -> None:
+def test_router_moves_only_sessions_of_a_dead_server(tmp_path: Path) -> None:
     with (
         replicas(tmp_path / "models", REPLICAS) as servers,
         Router(tmp_path / "router", _places(servers)) as router,

@@ -214,7 +214,7 @@ def uploaded(hand: Hand, file: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("hand", WIDTHS_AND_COLOURS, indirect=True)
-def test_every_page_is_accessible_and_what_players_said_is_text(hand: Hand, site: Site) -> None:
+def test_every_page_is_accessible_and_escapes_player_text(hand: Hand, site: Site) -> None:
     page = hand.page
     assert violations(page) == []
     to_the_last_turn(hand, site)
@@ -252,14 +252,14 @@ def test_every_page_is_accessible_and_what_players_said_is_text(hand: Hand, site
     assert violations(page) == []
 
 
-def test_why_an_entry_stayed_silent_is_found(hand: Hand, site: Site) -> None:
+def test_turn_page_shows_why_an_entry_is_inactive(hand: Hand, site: Site) -> None:
     to_the_last_turn(hand, site)
     reason = hand.page.locator("li", has_text="no key in the newest").last
     hand.press(reason.locator("summary"))
     reason.get_by_text("lore:harbour#").first.wait_for()
 
 
-def test_a_text_is_moved_two_deeper_saved_and_that_undone(hand: Hand, site: Site) -> None:
+def test_component_depth_is_changed_by_keys_or_buttons_and_saved(hand: Hand, site: Site) -> None:
     page = hand.page
     to_the_last_turn(hand, site)
     row = page.locator('[data-origin="component:drizzle"]')
@@ -292,7 +292,7 @@ def test_a_text_is_moved_two_deeper_saved_and_that_undone(hand: Hand, site: Site
     assert re.search(rf"depth\D+{before}\b", told), told
 
 
-def test_a_text_is_dragged_and_the_move_undone(hand: Hand, site: Site) -> None:
+def test_component_depth_is_changed_by_dragging_and_undone(hand: Hand, site: Site) -> None:
     page = hand.page
     to_the_last_turn(hand, site)
     before = depth_told(page)
@@ -313,7 +313,7 @@ def test_a_text_is_dragged_and_the_move_undone(hand: Hand, site: Site) -> None:
     assert depth_told(page) == before
 
 
-def test_what_broke_the_cache_is_found(hand: Hand, site: Site) -> None:
+def test_comparison_page_shows_the_first_cache_break(hand: Hand, site: Site) -> None:
     to_the_last_turn(hand, site)
     hand.page.get_by_text("broken first by").wait_for()
     hand.press(hand.page.get_by_role("link", name="Compare with turn"))
@@ -321,7 +321,7 @@ def test_what_broke_the_cache_is_found(hand: Hand, site: Site) -> None:
     hand.page.get_by_text("Said since:").wait_for()
 
 
-def test_one_npc_is_stopped_and_goes_on(hand: Hand, site: Site) -> None:
+def test_npc_is_paused_and_resumed_on_its_page(hand: Hand, site: Site) -> None:
     page = hand.page
     to_the_npc(hand, site)
     hand.press(page.get_by_role("button", name=f"Stop {site.npc}"))
@@ -332,7 +332,7 @@ def test_one_npc_is_stopped_and_goes_on(hand: Hand, site: Site) -> None:
 
 
 @on_two_screens
-def test_an_entry_that_wakes_on_a_word_is_made_and_proved(hand: Hand, site: Site, tag: str) -> None:
+def test_new_lore_entry_is_saved_and_tested_on_the_pages(hand: Hand, site: Site, tag: str) -> None:
     page, word = hand.page, f"gannet{tag}"
     to(hand, "Lorebooks", "harbour", "A new entry")
     hand.write(page.get_by_label("Keys, one a line", exact=True), word)
@@ -356,7 +356,9 @@ def test_an_entry_that_wakes_on_a_word_is_made_and_proved(hand: Hand, site: Site
 
 
 @on_two_screens
-def test_a_card_is_imported_and_approved_with_one_grant(hand: Hand, site: Site, tag: str) -> None:
+def test_card_is_imported_and_approved_with_one_grant_on_the_pages(
+    hand: Hand, site: Site, tag: str
+) -> None:
     page, name = hand.page, f"Tilda{tag}"
     uploaded(hand, a_file(name, description="{{char}} mends nets."))
     page.get_by_role("heading", name=name).wait_for()
@@ -369,7 +371,7 @@ def test_a_card_is_imported_and_approved_with_one_grant(hand: Hand, site: Site, 
 
 
 @on_two_screens
-def test_what_a_card_changes_is_seen(hand: Hand, site: Site, tag: str) -> None:
+def test_card_page_shows_changes_of_a_second_import(hand: Hand, site: Site, tag: str) -> None:
     page, name = hand.page, f"Brida{tag}"
     uploaded(hand, a_file(name, description="She mends nets. She is tired."))
     hand.press(page.get_by_role("button", name="Approve"))
@@ -382,7 +384,7 @@ def test_what_a_card_changes_is_seen(hand: Hand, site: Site, tag: str) -> None:
 
 
 @on_two_screens
-def test_a_character_is_made_from_nothing_assigned_and_talked_to(
+def test_new_character_is_created_assigned_and_used_in_a_prompt(
     hand: Hand, site: Site, tag: str
 ) -> None:
     page, name, npc = hand.page, f"Mira{tag}", f"Herbwife{tag}"
@@ -412,7 +414,7 @@ def test_a_character_is_made_from_nothing_assigned_and_talked_to(
 
 
 @on_two_screens
-def test_a_draft_of_the_lorekeeper_is_approved(hand: Hand, site: Site, tag: str) -> None:
+def test_lorekeeper_draft_is_approved_on_its_page(hand: Hand, site: Site, tag: str) -> None:
     page, title = hand.page, f"Bellhouse{tag}"
     site.builder.send(f"lorekeeper/in harbour = Create the page {title}")
     site.builder.wait_for("15. ", seconds=60)
@@ -429,7 +431,7 @@ def test_a_draft_of_the_lorekeeper_is_approved(hand: Hand, site: Site, tag: str)
 
 
 @on_two_screens
-def test_the_watch_shows_a_turn_as_it_happens(hand: Hand, site: Site, tag: str) -> None:
+def test_watch_page_shows_a_new_turn_without_reload(hand: Hand, site: Site, tag: str) -> None:
     page = hand.page
     to(hand, "Watch")
     newest = page.locator("#live table").first.locator("tbody tr").first
@@ -442,9 +444,7 @@ def test_the_watch_shows_a_turn_as_it_happens(hand: Hand, site: Site, tag: str) 
     assert violations(page) == []
 
 
-def test_pane_of_the_web_client_shows_the_npc_that_answered_last(
-    site: Site, logged_in: Any
-) -> None:
+def test_web_client_pane_shows_the_last_turn_of_the_npc(site: Site, logged_in: Any) -> None:
     options = {"storage_state": logged_in, "base_url": site.base_url, "viewport": WIDE}
     with a_page(site.browser, Troubles(), **options) as page:
         page.context.route(re.compile("^https://"), libraries)
@@ -467,7 +467,7 @@ def test_pane_of_the_web_client_shows_the_npc_that_answered_last(
         assert heading.inner_text() != first
 
 
-def test_a_page_that_is_open_over_a_restart_goes_on(site: Site, logged_in: Any) -> None:
+def test_open_turn_page_works_after_a_server_reload(site: Site, logged_in: Any) -> None:
     options = {"storage_state": logged_in, "base_url": site.base_url}
     with a_page(site.browser, Troubles(), **options) as page:
         page.goto("/ai/")
@@ -483,7 +483,7 @@ def test_a_page_that_is_open_over_a_restart_goes_on(site: Site, logged_in: Any) 
         assert violations(page) == []  # a page that says what is wrong
 
 
-def test_without_scripts_every_step_is_a_link(site: Site, logged_in: Any) -> None:
+def test_component_depth_is_changed_by_links_without_javascript(site: Site, logged_in: Any) -> None:
     options = {"storage_state": logged_in, "base_url": site.base_url, "java_script_enabled": False}
     with a_page(site.browser, Troubles(), **options) as page:
         page.goto("/ai/")

@@ -68,7 +68,7 @@ def asked(builder: Connection, said: str) -> str:
     return shown(builder, "ai/context oren = full")
 
 
-def test_an_import_is_reported_and_its_secrets_are_dropped(report: str) -> None:
+def test_preset_import_shows_a_report_and_drops_secrets(report: str) -> None:
     assert "Reading Loom.json" in report
     assert "Import 1 of preset Loom" in report
     for words in ("proxy_password", "Brief", "system_prompt"):
@@ -76,7 +76,7 @@ def test_an_import_is_reported_and_its_secrets_are_dropped(report: str) -> None:
     assert "hush-hush" not in report
 
 
-def test_the_prompt_of_a_turn_is_put_together_as_the_preset_has_it(before: str) -> None:
+def test_prompt_contains_enabled_preset_texts_in_preset_order(before: str) -> None:
     for words in ("LOOM-MAIN Play Oren", "LOOM-TONE Be salty.", "LOOM-DEEP Stay here."):
         assert words in before, words
     for words in ("LOOM-BRIEF", "LOOM-QUIET"):
@@ -84,19 +84,17 @@ def test_the_prompt_of_a_turn_is_put_together_as_the_preset_has_it(before: str) 
     assert before.index("LOOM-MAIN") < before.index("LOOM-TONE") < before.index("LOOM-DEEP")
 
 
-def test_a_switch_counts_from_the_next_turn_on(after: str) -> None:
+def test_preset_switch_takes_effect_in_the_next_turn(after: str) -> None:
     messages = after.partition("-- kept")[0]
     assert "LOOM-BRIEF One line." in messages
     assert "LOOM-TONE" not in messages
 
 
-def test_a_turn_tells_which_revision_of_the_preset_a_text_is_from(
-    builder: Connection, after: str
-) -> None:
+def test_ai_why_names_the_preset_of_a_text(builder: Connection, after: str) -> None:
     assert "preset Loom" in shown(builder, "ai/why oren = st_brief")
 
 
-def test_a_preset_is_exported_taken_away_and_back(builder: Connection, after: str) -> None:
+def test_preset_is_exported_removed_and_reverted(builder: Connection, after: str) -> None:
     assert "Wrote preset Loom, revision 4, to loom.json" in shown(
         builder, "preset/export Loom", until="Wrote preset"
     )
@@ -108,5 +106,5 @@ def test_a_preset_is_exported_taken_away_and_back(builder: Connection, after: st
     assert "LOOM" not in asked(builder, "say Oren, and now?").partition("-- kept")[0]
 
 
-def test_the_log_knows_of_no_error(game: Evennia, after: str) -> None:
+def test_server_log_has_no_traceback_after_preset_edits(game: Evennia, after: str) -> None:
     assert "Traceback" not in logs_of(game)

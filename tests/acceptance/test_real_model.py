@@ -175,7 +175,7 @@ def turn(talking: Callable) -> tuple[Talk, str]:
     return talk, talk.says(LINES[0])
 
 
-def test_a_turn_is_composed_committed_answered_and_recorded(turn: tuple[Talk, str]) -> None:
+def test_reply_of_a_real_model_is_shown_and_recorded(turn: tuple[Talk, str]) -> None:
     talk, screen = turn
     (taken,) = talk.taken()
     kinds = [(kind, body) for kind, _, body in talk.stage.records()]
@@ -185,7 +185,7 @@ def test_a_turn_is_composed_committed_answered_and_recorded(turn: tuple[Talk, st
     assert (taken.turn.state, taken.turn.outcome) == ("done", "answered")
 
 
-def test_the_call_is_recorded_with_the_usage_that_the_server_told(turn: tuple[Talk, str]) -> None:
+def test_model_call_records_the_token_usage_of_the_server(turn: tuple[Talk, str]) -> None:
     (taken,) = turn[0].taken()
     call = taken.call
     assert (call.outcome, call.role, call.profile, call.turn) == (
@@ -199,7 +199,7 @@ def test_the_call_is_recorded_with_the_usage_that_the_server_told(turn: tuple[Ta
     assert call.first_piece_seconds is not None  # it came as a stream
 
 
-def test_the_server_read_exactly_what_the_records_say_was_sent(turn: tuple[Talk, str]) -> None:
+def test_replayed_prompt_has_the_token_count_of_the_server(turn: tuple[Talk, str]) -> None:
     talk, _ = turn
     (taken,) = talk.taken()
     text = talk.read_by_the_model(taken.turn)
@@ -207,7 +207,7 @@ def test_the_server_read_exactly_what_the_records_say_was_sent(turn: tuple[Talk,
     assert talk.server.tokens_of(text) == taken.call.input_tokens
 
 
-def test_a_reply_that_streams_is_said_sentence_by_sentence(talking: Callable) -> None:
+def test_streamed_reply_is_said_sentence_by_sentence(talking: Callable) -> None:
     talk = talking(speaks_early=True, reply_tokens=200, extra={"grammar": SENTENCES})
     begun: list[int] = []
     talk.says(LINES[0], while_it_answers=lambda: begun.append(len(_spoken(talk))))
@@ -222,7 +222,7 @@ def _spoken(talk: Talk) -> list[str]:
     return [line.split('"')[1] for line in screen if line.startswith("Oren says")]
 
 
-def test_an_instruct_model_with_its_own_template_and_tokenizer_answers_in_words(
+def test_instruct_model_answers_with_its_own_chat_template(
     talking: Callable,
 ) -> None:
     talk = talking("instruct", reply_tokens=60, context_tokens=4_096)
@@ -274,7 +274,7 @@ def _agree(shares: list[tuple[float, float]]) -> bool:
     return all(abs(ours - theirs) <= TOLERANCE for ours, theirs in shares)
 
 
-def test_a_talk_that_goes_on_is_found_in_the_cache_as_our_account_says(talking: Callable) -> None:
+def test_cache_account_matches_the_server_in_a_continued_conversation(talking: Callable) -> None:
     _rule("creed", CREED, id=1201)
     shares = _shares(_talked(talking()))
     assert len(shares) == TURNS - 1
@@ -282,14 +282,14 @@ def test_a_talk_that_goes_on_is_found_in_the_cache_as_our_account_says(talking: 
     assert min(theirs for _, theirs in shares) >= 0.85
 
 
-def test_an_edit_at_the_start_costs_the_cache_as_our_account_says(talking: Callable) -> None:
+def test_cache_account_matches_the_server_after_an_edit_at_the_start(talking: Callable) -> None:
     _rule("creed", CREED, id=1201)
     shares = _shares(_talked(talking(), edits_before=3))
     assert _agree(shares), shares
     assert [theirs < 0.5 for _, theirs in shares] == [False, False, True, False, False]
 
 
-def test_what_stands_in_the_history_costs_the_cache_as_our_account_says(talking: Callable) -> None:
+def test_cache_account_matches_the_server_with_an_injected_component(talking: Callable) -> None:
     _rule("creed", CREED, id=1201)
     _rule("mood", f"Oren is cold. {CREED}", id=1202, injection_depth=2)
     shares = _shares(_talked(talking()))
@@ -323,7 +323,7 @@ def asked(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable]:
     bridge.stop()
 
 
-def test_an_answer_of_a_form_comes_in_that_form(serve: Serve, asked: Callable) -> None:
+def test_structured_answer_matches_its_schema(serve: Serve, asked: Callable) -> None:
     question = (a_message("system", "You are Oren."), a_message("user", "What now?"))
     messages, schema = request_for(question, Act, native=True)
 
@@ -336,7 +336,7 @@ def test_an_answer_of_a_form_comes_in_that_form(serve: Serve, asked: Callable) -
     assert isinstance(asked(serve(), OpenAIChat, do), Act)
 
 
-def test_a_turn_with_tools_for_a_server_without_any_is_an_answer_of_their_form(
+def test_tool_call_works_through_a_schema_on_a_server_without_tools(
     talking: Callable,
 ) -> None:
     talk = talking(tools="schema", reply_tokens=600, extra={"logit_bias": QUOTES})
@@ -347,7 +347,7 @@ def test_a_turn_with_tools_for_a_server_without_any_is_an_answer_of_their_form(
 
 
 @pytest.mark.parametrize(("template", "strict_roles"), [("strict", True), ("open", False)])
-def test_turns_follow_the_chat_template(
+def test_turns_succeed_with_strict_and_open_chat_templates(
     talking: Callable, template: Template, strict_roles: bool
 ) -> None:
     _rule("mood", "Oren is cold.", id=1202, injection_depth=2)
@@ -359,7 +359,7 @@ def test_turns_follow_the_chat_template(
     assert talk.server.tokens_of(talk.read_by_the_model(last.turn)) == last.call.input_tokens
 
 
-def test_a_strict_template_refuses_what_was_not_fitted_to_it(talking: Callable) -> None:
+def test_strict_template_refuses_messages_without_strict_roles(talking: Callable) -> None:
     _rule("mood", "Oren is cold.", id=1202, injection_depth=2)
     talk = talking("strict", strict_roles=False)
     assert "lost in thought" in talk.says(LINES[0])
@@ -367,9 +367,7 @@ def test_a_strict_template_refuses_what_was_not_fitted_to_it(talking: Callable) 
     assert (taken.turn.state, taken.call.outcome) == ("failed", "failed:refused")
 
 
-def test_the_messages_api_of_the_same_server_answers_and_tells_its_cache(
-    serve: Serve, asked: Callable
-) -> None:
+def test_anthropic_client_reports_cached_tokens(serve: Serve, asked: Callable) -> None:
     server = serve()
     messages = (a_message("system", CREED), a_message("user", "What now?"))
 

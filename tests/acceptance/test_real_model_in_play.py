@@ -46,17 +46,17 @@ def talk(game: Evennia) -> Iterator[Connection]:
         yield builder
 
 
-def test_the_cache_account_shows_what_the_second_prompt_shared(talk: Connection) -> None:
+def test_cache_command_shows_the_share_of_the_second_prompt(talk: Connection) -> None:
     told = shown(talk, "ai/cache oren")
     (share,) = re.findall(r"^ *2 +\d+ +\d+ +\d+ +(\d+) %", told, re.MULTILINE)
     assert int(share) > 50, told
 
 
-def test_the_log_shows_what_the_server_told_of_its_cache(talk: Connection) -> None:
+def test_log_command_shows_the_cached_tokens_of_the_server(talk: Connection) -> None:
     told = shown(talk, "ai/log oren")
     (read, cached) = re.findall(r"(\d+) in \((\d+) cached\), 24 out", told)[0]
     assert int(cached) > int(read) / 2, told
 
 
-def test_the_log_files_know_of_no_error(game: Evennia, talk: Connection) -> None:
+def test_server_log_has_no_traceback_with_a_real_model(game: Evennia, talk: Connection) -> None:
     assert "Traceback" not in logs_of(game)

@@ -218,7 +218,7 @@ def played(game: Evennia, builder: Connection, stub: StubServer) -> Playing:
 
 
 @pytest.mark.parametrize("play", [asking, speaking, acting])
-def test_the_turn_that_was_under_way_is_closed_and_says_why(played: Playing, play: Play) -> None:
+def test_turn_interrupted_by_a_reload_is_closed_with_a_reason(played: Playing, play: Play) -> None:
     scene = played(play)
     interrupted = [outcome for state, outcome in scene.turns if state == "interrupted"]
     assert interrupted == [STOPPED]
@@ -235,7 +235,7 @@ def test_the_turn_that_was_under_way_is_closed_and_says_why(played: Playing, pla
         (sending, [FIRST, FIRST, SECOND, SECOND, THIRD]),
     ],
 )
-def test_the_model_is_asked_again_where_nothing_was_said_or_done(
+def test_model_is_asked_again_after_a_reload_only_if_the_npc_had_not_acted(
     played: Playing, play: Play, questions: list[str]
 ) -> None:
     assert played(play).questions == questions
@@ -250,30 +250,34 @@ def test_the_model_is_asked_again_where_nothing_was_said_or_done(
         (sending, ["I have sent the boy.", "He is not back.", HERE]),
     ],
 )
-def test_everything_is_said_once(played: Playing, play: Play, said: list[str]) -> None:
+def test_each_reply_is_recorded_once_over_a_reload(
+    played: Playing, play: Play, said: list[str]
+) -> None:
     assert played(play).said == said
 
 
-def test_who_waited_is_answered_after_the_reload(game: Evennia, played: Playing) -> None:
+def test_waiting_questions_are_answered_after_a_reload(game: Evennia, played: Playing) -> None:
     assert f'Oren says, "{TIDE}"' in played(asking).read_after
     assert f'Oren says, "{FERRY}"' in played(asking).read_after
     assert "lines to NPCs from before the server stopped: 2 answered now" in logs_of(game)
 
 
-def test_what_was_done_before_the_reload_is_not_done_again(game: Evennia, played: Playing) -> None:
+def test_tools_do_not_run_again_after_a_reload(game: Evennia, played: Playing) -> None:
     played(acting), played(sending)
     used = (game.root / "tools_used").read_text(encoding="utf-8").split()
     assert sorted(used) == ["ring", "send_the_boy"]
 
 
-def test_the_next_prompt_has_the_call_and_what_came_of_it(played: Playing) -> None:
+def test_prompt_after_a_reload_has_the_tool_call_and_its_result(played: Playing) -> None:
     messages = played(acting).last_request
     (at,) = [index for index, message in enumerate(messages) if _calls(message) == ["ring"]]
     assert messages[at + 1]["role"] == "tool"
     assert messages[at + 1]["content"] == "The bell rings out over the water."
 
 
-def test_an_errand_under_way_is_lost_and_the_npc_is_told(game: Evennia, played: Playing) -> None:
+def test_running_errand_is_lost_by_a_reload_and_the_npc_is_informed(
+    game: Evennia, played: Playing
+) -> None:
     records = played(sending).records
     assert rows_of(game, "SELECT state FROM evennia_ai_errand") == [("lost",)]
     told = "Errand 1 (send_the_boy) has ended; errand_result tells the outcome."
@@ -282,7 +286,7 @@ def test_an_errand_under_way_is_lost_and_the_npc_is_told(game: Evennia, played: 
     assert "The server stopped before it ended" in result
 
 
-def test_the_logs_know_of_no_error(game: Evennia, played: Playing) -> None:
+def test_server_log_has_no_traceback_after_reloads(game: Evennia, played: Playing) -> None:
     for play in (asking, speaking, acting, sending):
         played(play)
     assert "Traceback" not in logs_of(game)

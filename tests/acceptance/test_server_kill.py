@@ -150,7 +150,7 @@ def wait_until(reached: Callable[[], bool], *, seconds: float = 180) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked up in /proc")
 class TestKilled:
-    def test_before_the_prompt_is_committed_the_event_is_kept(self, game, stub):
+    def test_event_is_kept_when_the_server_dies_before_the_prompt_commit(self, game, stub):
         dies_at(game, "before INSERT evennia_ai_turn")
         again = restarted(game, stub)
         assert again.dead == {"records": 1}
@@ -158,7 +158,7 @@ class TestKilled:
         assert 'Oren says, "I am here."' in again.answer
 
     @pytest.mark.req("S2-29")
-    def test_in_the_call_the_turn_is_closed_and_said_so(self, game, stub):
+    def test_turn_is_closed_and_logged_when_the_server_dies_in_the_model_call(self, game, stub):
         dies_in_the_call(game, stub)
         again = restarted(game, stub)
         assert again.dead["open"] == 1
@@ -167,7 +167,7 @@ class TestKilled:
         assert TAKEN_UP in again.log
         assert 'Oren says, "I am here."' in again.answer
 
-    def test_between_the_commit_of_a_reply_and_its_being_said_the_reply_is_kept(self, game, stub):
+    def test_committed_reply_is_kept_when_the_server_dies_before_saying(self, game, stub):
         stub.behaves(answers("Nobody hears this."))
         before = stored(game)
         dies_at(game, "after UPDATE evennia_ai_turn")
@@ -179,7 +179,7 @@ class TestKilled:
         sent = [message["content"] for message in stub.requests[-1].body["messages"]]
         assert "Nobody hears this." in sent
 
-    def test_in_a_tool_its_call_is_closed_and_never_made_again(self, game, stub):
+    def test_tool_call_is_closed_and_not_repeated_when_the_server_dies_in_a_tool(self, game, stub):
         dies_in_a_tool(game, stub)
         again = restarted(game, stub, waits=False)  # what began to act is not begun again
         assert again.dead["open"] == 1

@@ -102,7 +102,7 @@ def origins(game: Evennia) -> list[tuple[Any, ...]]:
     return rows_of(game, "SELECT kind, origin FROM evennia_ai_conversation ORDER BY id")
 
 
-def test_the_web_client_shows_what_the_npc_answers(played: Played) -> None:
+def test_web_client_shows_the_reply_of_the_npc(played: Played) -> None:
     assert 'says, "Aye."' in played.screen
 
 
@@ -112,37 +112,37 @@ def test_current_message_is_last_and_ends_with_date_and_minute_in_the_demo(playe
 
 
 @pytest.mark.req("S0-29")
-def test_who_came_by_telnet_before_decides_nothing(played: Played) -> None:
+def test_arrival_by_telnet_sets_no_origin(played: Played) -> None:
     assert ("room", "") in played.origins_before
 
 
 @pytest.mark.req("S0-29", "S0-30")
-def test_a_conversation_from_the_web_client_ends_its_head_with_the_block(played: Played) -> None:
+def test_guidance_for_the_web_client_ends_the_prompt_head(played: Played) -> None:
     assert played.heads["web"][-1] == guidance_for("websocket")
 
 
 @pytest.mark.req("S0-29")
-def test_a_second_speaker_at_telnet_changes_nothing_of_the_head(played: Played) -> None:
+def test_prompt_head_is_unchanged_by_a_second_speaker_at_telnet(played: Played) -> None:
     assert played.heads["telnet after web"] == played.heads["web"]
 
 
 @pytest.mark.req("S0-33")
-def test_a_conversation_from_telnet_has_no_block(played: Played) -> None:
+def test_conversation_from_telnet_has_no_client_guidance(played: Played) -> None:
     assert played.heads["telnet whisper"] == ()
 
 
 @pytest.mark.req("S0-30")
-def test_who_has_the_screen_read_out_is_told_of(played: Played) -> None:
+def test_screen_reader_user_gets_screen_reader_guidance(played: Played) -> None:
     assert played.heads["screen reader"][-1] == guidance_for("websocket+screenreader")
 
 
 @pytest.mark.req("S0-29")
-def test_the_block_stays_after_a_reload(played: Played) -> None:
+def test_client_guidance_is_unchanged_after_a_reload(played: Played) -> None:
     assert played.heads["after a reload"] == played.heads["web"]
 
 
 @pytest.mark.req("S0-30")
-def test_the_origins_are_evennias_own_words(played: Played) -> None:
+def test_conversation_origin_is_the_protocol_name_of_evennia(played: Played) -> None:
     assert {
         ("room", "websocket"),
         ("private", "telnet"),

@@ -73,7 +73,7 @@ def game(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Even
     made.end()
 
 
-def test_workers_learn_in_play_and_one_that_is_killed_is_stood_in_for(game, tmp_path, capsys):
+def test_workers_store_memories_and_redo_the_job_of_a_killed_worker(game, tmp_path, capsys):
     evennia, column = game
     play_with_workers(evennia, 2)
     said = capsys.readouterr().out

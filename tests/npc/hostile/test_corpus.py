@@ -41,7 +41,7 @@ FIRST = {way: case for case in reversed(CASES) for way in case.into}
 
 @pytest.mark.long
 @pytest.mark.parametrize("way", sorted(FIRST))
-def test_one_hostile_text_is_nothing_but_text_by_this_way(hostile_stage, logged, way):
+def test_each_way_in_treats_its_first_hostile_text_as_plain_text(hostile_stage, logged, way):
     from tests.npc.hostile.playing import LOOKED_AT
 
     check(hostile_stage, logged, FIRST[way], way=way, looks=LOOKED_AT)
@@ -53,7 +53,7 @@ def test_one_hostile_text_is_nothing_but_text_by_this_way(hostile_stage, logged,
     [case for case in CASES if FIRST[way_of(case)] is not case],
     ids=lambda case: case.name,
 )
-def test_hostile_text_is_nothing_but_text_by_one_of_its_ways(hostile_stage, logged, case: Case):
+def test_hostile_text_is_treated_as_plain_text(hostile_stage, logged, case: Case):
     """The model obeys every other text; of the lines a builder types, each text gets some."""
     from tests.npc.hostile.playing import LOOKED_AT
 
@@ -77,14 +77,14 @@ def check(hostile_stage, logged, case, *, way, looks):
     assert found == [], f"by way of {way}, {roles}"
 
 
-def test_the_corpus_is_large_and_tells_why():
+def test_corpus_has_eighty_unique_cases_with_reasons():
     assert len(CASES) >= 80
     assert len({case.name for case in CASES}) == len(CASES)
     assert all(case.why and case.into for case in CASES)
     assert all(case.unmarked or MARK in case.text for case in CASES)
 
 
-def test_every_way_in_is_tried_and_each_one_there_is():
+def test_corpus_uses_every_way_in():
     from tests.npc.hostile.ways import WAYS
 
     assert {way for case in CASES for way in case.into} == set(WAYS)

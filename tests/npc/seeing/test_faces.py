@@ -142,7 +142,7 @@ SHOWS_NOTHING = {
 VIEWERS = {"Player": False, "Builder": False, "Admin": True, "superuser": True}
 
 
-def test_every_switch_of_ours_is_in_one_of_the_tables():
+def test_every_switch_is_in_exactly_one_table():
     ours = {f"{command.key}/{verb}" for command in AICmdSet() for verb in command.verbs}
     assert ours == SHOWS.keys() | SHOWS_NOTHING
     assert not SHOWS.keys() & SHOWS_NOTHING
@@ -275,7 +275,7 @@ def looks(stage, tmp_path):
 @pytest.mark.long
 @pytest.mark.req("S4-55")
 @pytest.mark.parametrize("rank", VIEWERS)
-def test_no_face_shows_what_a_view_lock_hides(searched, looks, rank):
+def test_commands_hide_pages_that_a_view_lock_hides(searched, looks, rank):
     may = VIEWERS[rank]
     shown = {}
     for face, (lines, tells) in SHOWS.items():
@@ -288,7 +288,7 @@ def test_no_face_shows_what_a_view_lock_hides(searched, looks, rank):
         assert [face for face, has in shown.items() if has] == []
 
 
-def test_what_is_withheld_is_told_with_its_reason_and_not_how_long_it_is(searched, looks):
+def test_withheld_text_shows_the_lock_and_not_the_length(searched, looks):
     told = looks("Builder", "ai/replay oren = 2 full", "ai/debug oren/2", "ai/history oren = full")
     assert "[withheld: knowledge base 'secrets'; its view lock hides it from you]" in _flat(told)
     assert "[withheld: a page of knowledge base 'cellar'; its view lock" in _flat(told)
@@ -296,12 +296,12 @@ def test_what_is_withheld_is_told_with_its_reason_and_not_how_long_it_is(searche
     assert str(len(PASSAGE)) not in told
 
 
-def test_who_may_not_see_what_was_said_cannot_have_it_told_in_a_branch(searched, looks):
+def test_branch_is_refused_for_a_viewer_who_may_not_see_the_turn(searched, looks):
     assert "hidden from you by a lock" in _flat(looks("Builder", "ai/branch oren/3"))
     assert "Branch of Oren from turn" in looks("Admin", "ai/branch oren/3")
 
 
-def test_who_may_not_see_all_of_a_prompt_is_not_given_a_hash_of_all_to_guess_with(
+def test_prompt_hash_is_hidden_from_a_viewer_who_may_not_see_the_whole_prompt(
     stage, searched, looks
 ):
     sent = turns.get_turn(stage.npc.ai.ref, 2).manifest.sha256
@@ -312,7 +312,9 @@ def test_who_may_not_see_all_of_a_prompt_is_not_given_a_hash_of_all_to_guess_wit
 
 
 @pytest.mark.parametrize("typed", ["ai/export oren/{conversation}", "ai/request oren/3"])
-def test_nothing_that_may_not_be_seen_is_written_into_a_file(searched, looks, tmp_path, typed):
+def test_export_writes_no_file_for_a_viewer_who_may_not_see_the_content(
+    searched, looks, tmp_path, typed
+):
     line = typed.format(**searched)
     assert "othing was written" in looks("Builder", line)
     assert list(tmp_path.iterdir()) == []
@@ -321,7 +323,7 @@ def test_nothing_that_may_not_be_seen_is_written_into_a_file(searched, looks, tm
     assert CANARY in made.read_text()
 
 
-def test_a_summary_of_what_was_told_is_hidden_with_it(stage, searched, looks):
+def test_summary_of_hidden_text_is_hidden(stage, searched, looks):
     (room,) = conversations_of(stage.npc.ai.ref)
     new = NewRecord(kind=RecordKind.SUMMARY, role="system", body=f"{CANARY} lies low.")
     conversations.append_records(room, [new])
@@ -329,7 +331,7 @@ def test_a_summary_of_what_was_told_is_hidden_with_it(stage, searched, looks):
     assert CANARY in looks("Admin", "ai/history oren = full")
 
 
-def test_a_hidden_memory_is_not_told_by_changing_it(searched, looks):
+def test_change_of_a_hidden_memory_is_refused_without_showing_the_text(searched, looks):
     for value in ("importance 8", "remove", "Something else."):
         told = looks("Builder", f"ai/memory oren/#{searched['memory']} = {value}")
         assert "Nothing was changed" in told
@@ -363,7 +365,7 @@ def _made_again(*keys):
 
 
 @pytest.mark.parametrize("undoing", UNDOINGS)
-def test_it_stays_hidden_whatever_becomes_of_the_page(searched, looks, undoing):
+def test_text_of_a_hidden_page_stays_hidden_after_rename_or_removal(searched, looks, undoing):
     UNDOINGS[undoing]()
     told = looks("Builder", *(f"ai/replay oren = {turn} full" for turn in (1, 2, 3, 4)))
     assert "Turn 4 of Oren" in told
@@ -371,7 +373,7 @@ def test_it_stays_hidden_whatever_becomes_of_the_page(searched, looks, undoing):
     assert "[secrets] The Hoard" not in told and "[cellar] The Hoard" not in told
 
 
-def test_a_result_of_which_nobody_knows_where_it_is_from_is_hidden(searched, looks):
+def test_search_result_from_an_unknown_page_is_hidden(searched, looks):
     models.VaultedChunk.objects.all().delete()
     models.KnowledgeSearch.objects.all().delete()
     told = looks("Builder", "ai/replay oren = 2 full", "ai/history oren = full")
@@ -379,7 +381,7 @@ def test_a_result_of_which_nobody_knows_where_it_is_from_is_hidden(searched, loo
     assert "] The Hoard" not in told
 
 
-def test_who_may_see_it_all_is_shown_all_as_before(searched, looks):
+def test_viewer_sees_everything_after_the_locks_are_removed(searched, looks):
     for key in ("secrets", "cellar"):
         info = knowledge_bases.get_base(key)
         knowledge_bases.save_base(BaseInfo(key=key, name=info.name), by=trusted("Ada"))
