@@ -131,9 +131,8 @@ class World:
 
     def starts(self) -> None:
         """Do what the game does at the start of a server."""
-        unanswered.FRESH_SECONDS = unanswered.LOOKED_BACK_SECONDS = (
-            AN_HOUR  # so that a slow machine still answers old lines
-        )
+        # On a slow machine, lines from before the start would be too old to be answered.
+        unanswered.FRESH_SECONDS = unanswered.LOOKED_BACK_SECONDS = AN_HOUR
         service.at_server_start()
         self.passes(0)
 
@@ -182,9 +181,7 @@ class World:
                 self.compacts()
             else:
                 doing = maybeDeferred(getattr(self, f"_{step}"), dice)
-                doing.addErrback(
-                    lambda failure: failure.trap(EvenniaAIError)
-                )  # for example nothing to undo
+                doing.addErrback(lambda failure: failure.trap(EvenniaAIError))  # nothing to undo
             self.passes(2)
 
     def _takes_back(self, dice: random.Random) -> "Deferred[Any]":

@@ -1,7 +1,6 @@
-"""A real server: a builder takes in two cards from files, and what each is worth in a prompt.
+"""Test imported cards on a real server: a harmless card with grants, a hostile one without.
 
-The kind one is a picture and is given two grants; the hostile one gets none. Both are played by the
-same NPC, one after the other; the tests read what the game said meanwhile.
+The same NPC plays the two cards one after the other. The tests read what the game printed.
 """
 
 import json
@@ -43,12 +42,12 @@ WICK = Card(
 )
 MOST_ENTRIES = 10_000
 SOON_SECONDS = 30.0
-"""A reply takes a fraction of a second; a pattern that backtracks would take days."""
+"""A reply takes a fraction of a second. A regular expression that backtracks takes days."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """One card in play: its report, the answers to each command, one exchange and its prompt."""
+    """What the game printed about one card: the report, the commands, one reply and its prompt."""
 
     report: str
     approved: str
@@ -58,7 +57,7 @@ class Played:
     context: str
 
     def section(self, name: str) -> str:
-        """The messages of the prompt that stand under headings that begin so."""
+        """Return the messages of the prompt below headings that begin with `name`."""
         messages = self.context.partition("-- kept")[0]
         pieces = _SECTION.split(messages)[1:]
         titled = zip(pieces[::2], pieces[1::2], strict=True)
@@ -82,7 +81,7 @@ def put_cards(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def builder(game: Evennia) -> Iterator[Connection]:
-    """The demo builder beside the ferryman."""
+    """The demo builder, in the room of the ferryman."""
     with builder_beside_npc(game) as connection:
         yield connection
 

@@ -1,4 +1,4 @@
-"""A real server: a builder corrects, has said again, takes back and begins anew over telnet."""
+"""Test corrections of a conversation on a real server: retry, correct, undo and reset."""
 
 import re
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def stub() -> Iterator[StubServer]:
 
 @pytest.fixture(scope="module")
 def game(stub: StubServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
-    """The demo game with a model that has two answers."""
+    """The demo game with a model that has two replies."""
     settings = f"""
 EVENNIA_AI_COOLDOWN_SECONDS = 0.0
 EVENNIA_AI_BASE_URL = {stub.base_url!r}

@@ -1,7 +1,7 @@
-"""A disk that is full, a database that is locked, another process that writes: at every step.
+"""Test a full disk, a locked database and a second writer, at every step of a turn.
 
-Each scene is played once for each step that it has; the trouble comes at that step, lasts a while
-and is over, and the process goes on.
+Each scene is played once for each of its steps. The trouble begins at that step and ends after a
+while, and the process goes on.
 """
 
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ TRIED_AGAIN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Troubled:
-    """A life in which trouble came at a step, and what is stored after it."""
+    """A life with trouble at one step, and the records after it."""
 
     trouble: str
     step: str
@@ -47,7 +47,7 @@ class Troubled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meeting:
-    """A life that stood still at a step while another process had the NPC answer somebody."""
+    """A life that was paused at one step while another process let the NPC answer a player."""
 
     step: str
     life: Life
@@ -59,9 +59,10 @@ class Meeting:
 
 @pytest.fixture(scope="module", params=["fill", "lock"])
 def troubled(request: pytest.FixtureRequest, doomed_game: Game) -> list[Troubled]:
-    """A life for each step, with this trouble at it, until one was over before its step.
+    """One life for each step, with the trouble at that step.
 
-    How many steps there are differs: two jobs that the writer finds at once are one commit.
+    The number of steps differs between lives, because the writer may put two jobs into one
+    commit. The series ends with the life that reached `heals` before its step.
     """
     begun = doomed_game.new(f"trouble_{request.param}")
     each = (_troubled(doomed_game, begun, request.param, at) for at in count(1))
@@ -72,7 +73,7 @@ def troubled(request: pytest.FixtureRequest, doomed_game: Game) -> list[Troubled
 
 @pytest.fixture(scope="module")
 def meetings(doomed_game: Game) -> list[Meeting]:
-    """A meeting at each step."""
+    """One meeting for each step."""
     begun = doomed_game.new("meeting", before=[["says", "Anna", "Fog again."]])
     return [_meeting(doomed_game, begun, at) for at in _step_numbers(doomed_game, begun)]
 
@@ -84,7 +85,7 @@ def _step_numbers(game: Game, begun: Path) -> Iterator[int]:
 
 
 def _troubled(game: Game, begun: Path, trouble: str, at: int) -> Troubled | None:
-    """A life with this trouble at a step; None where it would come when nobody heals it."""
+    """Play with the trouble at a step. Return None if `heals` comes before that step."""
     database = game.copy(begun)
     life = game.lives(database, [*ASKS, *GOES_ON], trouble=trouble, at=at)
     assert life.is_over, life.told[-3:]
@@ -151,7 +152,7 @@ def test_npc_answers_and_no_turn_is_open_after_database_trouble(troubled):
 
 def test_turn_records_that_its_reply_broke_off_when_the_disk_was_full(troubled):
     cases = [case for case in troubled if "nothing more is said" in case.life.log]
-    assert bool(cases) == (troubled[0].trouble == "fill")  # a lock is waited for
+    assert bool(cases) == (troubled[0].trouble == "fill")  # the writer waits for a lock to end
     for case in cases:
         assert any("broke off, nothing more is said" in body for *_, body in case.records)
 

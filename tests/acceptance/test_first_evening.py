@@ -1,6 +1,7 @@
-"""A real server: a builder's first evening with an NPC made by `create/drop`, read over telnet.
+"""Test a builder's first conversations with a new NPC on a real server, over telnet.
 
-Her model says what a script tells it to. Everything is played once; the tests read what was shown.
+The NPC is made by `create/drop` and its model follows a script. The conversations are held once,
+and the tests read what was printed.
 """
 
 import json
@@ -25,7 +26,7 @@ SCRIPT = {
     ]
 }
 BOTH = r"(?s)^Oren .*^Hanna |^Hanna .*^Oren "
-"""Both have spoken."""
+"""Matches when both NPCs have spoken."""
 SETTINGS = """
 EVENNIA_AI_PROFILES = {
     "default": {"client": "scripted", "script": "world/evening.json"},
@@ -38,7 +39,7 @@ EVENNIA_AI_THINKING_SECONDS = 0.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evening:
-    """What the builder read after each line."""
+    """What the builder read after each command."""
 
     made: str
     greeted: str
@@ -69,7 +70,7 @@ def evening(game: Evennia) -> Evening:
 
 
 def played(builder: Connection) -> Evening:
-    """The evening, in its order."""
+    """Hold the conversations, and return what the builder read."""
     shown(builder, "create/drop Hanna:evennia_ai.typeclasses.AINPC")
     made = shown(builder, "ai/history hanna")
     shown(builder, f"@set hanna/fallback_line = {FALLBACK}")
@@ -105,7 +106,7 @@ def played(builder: Connection) -> Evening:
 
 
 def lines_of(text: str, *names: str) -> list[str]:
-    """The lines that tell of these people."""
+    """Return the lines that begin with one of these names."""
     return [line for line in text.splitlines() if line.startswith(names)]
 
 

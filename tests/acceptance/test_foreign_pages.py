@@ -1,4 +1,4 @@
-"""A real server, and a stranger's web page in the browser of who plays there."""
+"""Test that web pages of other sites cannot use the game through a player's browser."""
 
 import base64
 import json
@@ -37,7 +37,7 @@ _WHERE = ("/", "/webclient/", "/api/objects/", "/admin/login/")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the game answered to a request."""
+    """The game's response to a request."""
 
     status: int
     text: str
@@ -45,7 +45,7 @@ class Answer:
 
 @pytest.fixture(scope="module")
 def game(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
-    """A game whose passwords nobody chose, of somebody whose files all may read."""
+    """A game with generated passwords, started by a user whose umask lets others read files."""
     before = os.umask(0o022)
     with pytest.MonkeyPatch.context() as patch:
         for name in (*SUPERUSER, ONE_PASSWORD):
@@ -67,7 +67,7 @@ def own_pages(game: Evennia) -> list[str]:
 def asked(
     game: Evennia, path: str, *, origin: str | None = None, login: str = "", form: object = None
 ) -> Answer:
-    """What the game's web server answers to a request of a page."""
+    """Return the response of the game's web server to a request from a page of `origin`."""
     request = urllib.request.Request(f"http://localhost:{game.ports.web}{path}")
     if origin is not None:
         request.add_header("Origin", origin)
@@ -167,9 +167,10 @@ def test_superuser_logs_in_with_the_generated_password(game: Evennia, demo: Demo
 
 
 def posted(game: Evennia, *lines: str, address: int, body: int) -> bytes:
-    """What the telnet port answers to a form of a page, which a browser sends in pieces.
+    """Return what the telnet port answers to a form that a web page sends.
 
-    Its address and what stands before the lines have so many letters.
+    `address` and `body` are numbers of filler letters in the address and before the lines, so
+    that a browser would send the request in several packets.
     """
     sent = b"x" * body + b"\r\n" + "".join(f"{line}\r\n" for line in lines).encode()
     head = (
@@ -178,7 +179,7 @@ def posted(game: Evennia, *lines: str, address: int, body: int) -> bytes:
     )
     with socket.create_connection((HOST, game.ports.telnet), timeout=300) as browser:
         answer = bytearray()
-        with suppress(ConnectionError):  # the game hangs up on it
+        with suppress(ConnectionError):  # the game closes the connection
             browser.sendall(head.encode() + sent)
             while more := browser.recv(65_536):
                 answer += more

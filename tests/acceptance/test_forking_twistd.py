@@ -1,4 +1,4 @@
-"""What `twistd` finds as a fork of a process that imported much: what a new process finds."""
+"""Test that a forked `twistd` runs in the same environment as a new process."""
 
 import os
 import subprocess
@@ -32,7 +32,7 @@ def application(tmp_path: Path) -> Path:
 
 
 def started(twistd: list[str], application: Path) -> tuple[int, str, str]:
-    """The status of these words as `twistd` in the application's folder, and what they say."""
+    """Run `twistd` on the application, and return its exit status, output and errors."""
     own = os.pathsep.join(["of a game", str(UNCHECKED), "of a game"])
     done = subprocess.run(
         [*twistd, "--nodaemon", "--pidfile=", f"--python={application}"],
