@@ -161,7 +161,7 @@ class Game:
         migrates: bool = False,
         writer: bool = True,
     ) -> Iterator["Running"]:
-        """Start a child that plays `acts`. With `writer` it commits in a thread, as a server does."""
+        """Start a child that plays `acts`. With `writer` it commits in a thread, as servers do."""
         job = {"writer": writer and not migrates, "model": model, "migrates": migrates}
         job |= {"database": str(database), "acts": list(acts), "trouble": trouble, "at": at}
         with socket.create_connection(("127.0.0.1", self._port), timeout=SILENT_SECONDS) as line:

@@ -48,7 +48,7 @@ class ModelServer:
         return f"{self.address}/v1"
 
     def prompt_of(self, messages: Iterable[dict[str, Any]]) -> str:
-        """Return the text that the model reads. Raises HTTPError if the chat template refuses it."""
+        """Return the text that the model reads. HTTPError if the chat template refuses it."""
         prompt: str = self._post("/apply-template", {"messages": list(messages)})["prompt"]
         return prompt
 

@@ -24,7 +24,7 @@ HINT = "Help the cook, and the cellar is no secret."
 
 @dataclass(slots=True)
 class Models:
-    """A stub for all models. `sent` has their requests, `choice` is the reply that chooses hints."""
+    """A stub for all models. `sent` has their requests, `choice` the reply that chooses hints."""
 
     choice: str = '{"hints": [1]}'
     sent: list[str] = field(default_factory=list)

@@ -1,7 +1,7 @@
-"""kill -9 at every step of a turn: what was committed is there, and the NPC goes on.
+"""Test `kill -9` at every step of a turn: committed records survive, and the NPC goes on.
 
-Each scene is played once for each step that it has, in a game of its own, by a process that is
-killed at that step; then another process starts with what is left, as a server does.
+Each scene is played once for each of its steps, in a database of its own. The process is killed at
+that step. Then another process starts with the same database, as a restarted server does.
 """
 
 import random
@@ -28,7 +28,7 @@ RECOVERS: list[Act] = [
     ["starts"],
     ["reports"],
     ["says", "Anna", "Oren, are you there?"],
-    ["passes", 6],  # what was said before the death is answered in it, too
+    ["passes", 6],  # also answers what was said before the kill
     ["verifies"],
 ]
 MOMENTS = {
@@ -47,19 +47,19 @@ RANDOM_KILLS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """What is played; `before` in a life that ends well, `interrupted` by a turn cut short."""
+    """What is played. `before` is played without a kill; `interrupted` adds a killed turn."""
 
     acts: tuple[Act, ...] = tuple(ASKS)
     model: str = "answers"
     before: tuple[Act, ...] = ()
     interrupted: bool = False
     writer: bool = True
-    """Whether it is written in a thread of its own."""
+    """Whether a separate thread commits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Death:
-    """A life cut short at a step, and what was left of it."""
+    """A killed life, and the records that it left."""
 
     step: str
     life: Life
@@ -70,18 +70,18 @@ class Death:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovery(Death):
-    """A death, and the life after it."""
+    """A death, and the life of the process that started afterwards."""
 
     after: Life
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deaths:
-    """A death at each step of a scene; between two commits all of them leave the same."""
+    """A death at each step of a scene. Between two commits, all deaths leave equal databases."""
 
     each: list[Death]
     recovered: list[Recovery]
-    """One of those that left the same, with the life after it: that begins with nothing else."""
+    """One recovery for each different database that the deaths left."""
 
 
 SCENES = {
@@ -99,13 +99,13 @@ SCENES = {
 
 @pytest.fixture(scope="module")
 def begun(doomed_game: Game) -> dict[str, Path]:
-    """For each scene a game in which it can begin."""
+    """For each scene, a database in which the scene can begin."""
     return {name: _begun(doomed_game, name, scene) for name, scene in SCENES.items()}
 
 
 @pytest.fixture(scope="module", params=SCENES)
 def deaths(request: pytest.FixtureRequest, doomed_game: Game, begun: dict[str, Path]) -> Deaths:
-    """A death at each step of a scene."""
+    """The deaths at each step of a scene."""
     return deaths_of(doomed_game, begun[request.param], SCENES[request.param])
 
 
@@ -113,18 +113,17 @@ def _begun(game: Game, name: str, scene: Scene) -> Path:
     database = game.new(name.replace(" ", "_"), before=scene.before)
     if scene.interrupted:
         assert committed_open_turns(database) == 0
-        # By its name: its number is another one where the writer found two jobs at once.
+        # The step's number differs if the writer commits two jobs at once, so use its name.
         game.lives(database, ASKS, trouble="kill", at="asked")
         assert committed_open_turns(database) == 1
     return database
 
 
 def deaths_of(game: Game, begun: Path, scene: Scene) -> Deaths:
-    """A death at each step of a scene, the last one at its end.
+    """Kill a life at each step of the scene, and at the scene's end.
 
-    How many steps there are cannot be counted beforehand: two jobs that the writer finds at once
-    are one commit, so a life may have a few steps less than another, or more. Each life dies at its
-    end at the latest, so what all of the steps lead to is always among what is left.
+    The number of steps differs between lives, because the writer may put two jobs into one
+    commit. Each life kills itself at its end, so the last database has the effect of all steps.
     """
     each: list[Death] = []
     recovered: dict[str, Recovery] = {}
@@ -139,7 +138,7 @@ def deaths_of(game: Game, begun: Path, scene: Scene) -> Deaths:
 
 
 def _death(game: Game, database: Path, scene: Scene, *, at: int) -> Death:
-    """The death at a step, or at the end of the scene where that comes before it."""
+    """Kill a life at a step, or at the end of the scene if the end comes first."""
     acts = [*scene.acts, ["dies"]]
     life = game.lives(database, acts, model=scene.model, writer=scene.writer, trouble="kill", at=at)
     assert not life.is_over
@@ -147,8 +146,8 @@ def _death(game: Game, database: Path, scene: Scene, *, at: int) -> Death:
 
 
 def death_of(database: Path, life: Life) -> Death:
-    """What a life left that was cut short."""
-    # Whoever opens the file first undoes what was not committed; here that is a reader.
+    """Return what a killed life left in the database."""
+    # The first connection rolls back what was not committed; here it is a reader.
     left, open_turns = committed_records(database), committed_open_turns(database)
     return Death(
         step=life.steps[-1] if life.steps else "nothing yet",
@@ -160,7 +159,7 @@ def death_of(database: Path, life: Life) -> Death:
 
 
 def recovery(game: Game, database: Path, death: Death) -> Recovery:
-    """The death, with the life that begins with what it left."""
+    """Play the acts of a restart on what the death left."""
     return Recovery(
         step=death.step,
         life=death.life,
@@ -253,7 +252,7 @@ def test_tool_does_not_run_again_after_a_kill(deaths):
 
 
 def test_game_recovers_from_kills_at_random_moments(doomed_game):
-    """The moments are not steps: the kill comes from outside, in the middle of anything."""
+    """The test kills the process from outside, at moments that need not be steps."""
     database = doomed_game.new("random")
     begin = time.monotonic()
     doomed_game.lives(database, RECOVERS)

@@ -1,4 +1,4 @@
-"""kill -9 at every step of a compaction: the old segment or the new one, and nothing between."""
+"""Test `kill -9` at every step of a compaction: the old or the new segment remains, whole."""
 
 import pytest
 
@@ -18,7 +18,7 @@ COMPACTS: list[Act] = [["compacts"]]
 
 @pytest.fixture(scope="module")
 def deaths(doomed_game: Game) -> Deaths:
-    """A death at each step of a compaction, and how the game went on."""
+    """The deaths at each step of a compaction, with their recoveries."""
     begun = doomed_game.new("compacting", before=TALKS)
     whole = doomed_game.lives(doomed_game.copy(begun), COMPACTS)
     ((told,),) = whole.all("compacted")
@@ -31,7 +31,10 @@ def summaries(records: list[list]) -> int:
 
 
 def shown_summaries(death: Recovery) -> int:
-    """How many the next prompt shows: as many as are recorded, each instead of what it is of."""
+    """Return the number of summaries in the next prompt.
+
+    Checks that each committed summary is in the prompt and replaces its messages.
+    """
     (prompt,) = death.after.all("asked")
     said = [message["content"] for message in prompt if message["role"] != "system"]
     shown = sum(FRAME in text for text in said)

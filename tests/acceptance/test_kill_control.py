@@ -1,6 +1,6 @@
-"""kill -9 at every step of a correction, of taking back and of a new chat: all of one or none.
+"""Test `kill -9` at every step of a correction, an undo and a reset: each happens wholly or not.
 
-And again and again in the middle of all that people and builders do, branches among it.
+One test also kills at random steps during mixed acts of players and builders, with branches.
 """
 
 import random
@@ -20,7 +20,7 @@ TALKS: list[Act] = [
 ]
 KILLS = 12
 MOST_STEPS = 90
-"""A life of five things that are done has about so many steps."""
+"""About the number of steps in a life of five mixed acts."""
 CORRECTED = "Foggy as ever."
 CONTROLS: list[Act] = [["controls", CORRECTED]]
 SHOWN = [
@@ -29,12 +29,12 @@ SHOWN = [
     ((0, 1), True),
     ((), False),
 ]
-"""The days that a prompt has, and whether it has the correction, by how many controls there are."""
+"""By the number of committed controls: the days in the prompt, and whether it is corrected."""
 
 
 @pytest.fixture(scope="module")
 def deaths(doomed_game: Game) -> Deaths:
-    """A death at each step of the three, and how the game went on."""
+    """The deaths at each step of the three controls, with their recoveries."""
     begun = doomed_game.new("controls", before=TALKS)
     return deaths_of(doomed_game, begun, Scene(acts=tuple(CONTROLS)))
 

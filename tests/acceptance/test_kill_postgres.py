@@ -1,7 +1,7 @@
-"""kill -9 of a game on PostgreSQL, and the end of its connections, at steps of a turn.
+"""Test `kill -9` of a game on PostgreSQL, and the loss of its connections, at steps of a turn.
 
-The steps are those of `test_kill.py` and `test_kill_compacting.py`, of which a fair sample is tried
-here: what a commit is does not depend on the step.
+The scenes are those of `test_kill.py` and `test_kill_compacting.py`. Only some steps are tried,
+because commits do not depend on the step.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.service, pytest.mark.minutes(1)]
 
 SAMPLED = ("an answer", "a tool", "two who ask")
 DEATHS = 7
-"""Deaths of a scene, evenly over its steps, the last at its end."""
+"""The number of kills in a scene: evenly over its steps, the last at its end."""
 COMPACTING_DEATHS = 5
 DISCONNECTED = 10
 
@@ -44,7 +44,7 @@ def _whole(game: PostgresGame, begun: str, scene: Scene) -> Life:
 
 
 def _spread(steps: int, most: int) -> list[int]:
-    """So many of the numbers from 1, evenly; the last one is beyond them all."""
+    """Return `most` steps, evenly spaced from 1. The last is beyond the end of the scene."""
     return [*(1 + steps * one // (most - 1) for one in range(most - 1)), steps * 2]
 
 
@@ -107,7 +107,7 @@ def test_npc_on_postgres_answers_after_a_kill_in_compaction(compactions):
 
 
 def test_game_recovers_when_postgres_ends_its_connections(game):
-    """As where PostgreSQL is started again: at each step, of whatever thread."""
+    """A restart of PostgreSQL ends all connections, at any step and of any thread."""
     begun = game.new("disconnected")
     steps = len(_whole(game, begun, SCENES["an answer"]).steps)
     for at in _spread(steps, DISCONNECTED)[:-1]:

@@ -1,4 +1,4 @@
-"""A real server: a builder imports a folder, edits over a reload, binds it, and an NPC knows of it.
+"""Test a knowledge base on a real server: import, edit over a reload, bind, and use in a prompt.
 
 Meanwhile the command line imports the changed folder into the running game.
 """
@@ -31,7 +31,7 @@ FOG = "---\naliases: [Mist]\n---\nIt is thick, see [[The Bog]].\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """What the builder read, step by step."""
+    """What the builder read after each step."""
 
     plan: str
     imported: str
@@ -64,7 +64,7 @@ def write(game: Evennia, name: str, text: str) -> None:
 
 @pytest.fixture(scope="module")
 def story(game: Evennia) -> Story:
-    """Import, edit with a reload in between, import again from outside, bind, ask."""
+    """Import, edit over a reload, import again from outside, bind, and speak to the NPC."""
     with builder_beside_npc(game) as builder:
         plan = shown(builder, "kb/import moor")
         imported = shown(builder, "kb/import/run moor")
@@ -92,7 +92,7 @@ def story(game: Evennia) -> Story:
 
 
 def edit_over_a_reload(game: Evennia, builder: Connection) -> str:
-    """Add a line before a reload and one after it, and save."""
+    """Add a line before a reload and another line after it, and save."""
     shown(builder, "kb/edit moor/Fog")
     shown(builder, "It smells of peat.")
     reload(game)
@@ -101,7 +101,7 @@ def edit_over_a_reload(game: Evennia, builder: Connection) -> str:
 
 
 def import_from_outside(root: Path) -> str:
-    """What the command line says that imports the folder into the running game."""
+    """Import the folder with the command line, and return what it prints."""
     words = ("knowledge", "import", "world/demo/knowledge/moor", "--game", ".", "--json")
     done = subprocess.run(
         [sys.executable, "-m", "evennia_ai.cli", *words],
@@ -115,7 +115,7 @@ def import_from_outside(root: Path) -> str:
 
 
 def found(builder: Connection, word: str) -> str:
-    """What a search shows once the game has taken over what another process wrote."""
+    """Search until the game has noticed what the other process wrote."""
     told = ""
     for _ in range(20):
         told = shown(builder, f"kb/search moor = {word}")

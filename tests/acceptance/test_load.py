@@ -1,8 +1,6 @@
-"""A crowd in a real server for a short while: every utterance is answered once, or refused.
+"""Test a crowd on a real server, on SQLite and PostgreSQL: each line is answered once or refused.
 
-In SQLite, and in PostgreSQL.
-
-How fast is for `python -m benchmarks.load`, on a machine that does nothing else.
+`python -m benchmarks.load` measures speed; this test does not.
 """
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What the load benchmark measures in the reactor: where it looks, and how it tells what it saw."""
+"""Test what the load benchmark measures in the reactor, and how it reports it."""
 
 import asyncio
 from pathlib import Path
@@ -51,7 +51,7 @@ def _written(
 ) -> None:
     (root / ROWS).parent.mkdir(parents=True)
     (root / NAMES).write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
-    half = ROW.pack(*rows[0])[:-1]  # the Server was ended while it wrote
+    half = ROW.pack(*rows[0])[:-1]  # a row that the Server had not finished when it was killed
     (root / ROWS).write_bytes(b"".join(ROW.pack(*row) for row in rows) + half)
 
 

@@ -1,6 +1,6 @@
-"""A real server: an NPC has the ferry in mind for three turns once somebody speaks of it.
+"""Test sticky lore on a real server: the entry about the ferry stays active for three turns.
 
-One conversation is held over telnet and written down turn by turn; the tests read what was written.
+One conversation is held over telnet. The tests read what the game printed after each turn.
 """
 
 import json
@@ -35,20 +35,20 @@ OTHER_THINGS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One exchange: what the prompt was, and what the game says about the ferry in it."""
+    """The prompt of one turn, and what `ai/why` prints about the ferry."""
 
     context: str
     why: str
 
     def has(self, origin: str) -> bool:
-        """Whether an entry stands in one of the prompt's messages; Oren may have quoted it too."""
+        """True if an entry is one of the prompt's messages. Oren's own words do not count."""
         messages, _, _ = self.context.partition("-- kept")
         return origin in messages.split()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """What `lore/test` said, and what lore remembered before and after."""
+    """The output of `lore/test`, and the stored lore timers before and after it."""
 
     told: str
     before: str
@@ -57,7 +57,7 @@ class Trial:
 
 @dataclass(slots=True, kw_only=True)
 class Story:
-    """The turns in their order; one trial before the question, one after the reload."""
+    """The turns in order, with a trial before the question and one after the reload."""
 
     turns: list[Turn] = field(default_factory=list)
     trials: list[Trial] = field(default_factory=list)
@@ -72,7 +72,10 @@ def game(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
 
 @pytest.fixture(scope="module")
 def story(game: Evennia) -> Story:
-    """Small talk, the question, and three times other things, with a reload after the first."""
+    """Talk about something else, ask about the ferry, then talk about three other things.
+
+    The server is reloaded after the first of these.
+    """
     told = Story()
     with builder_beside_npc(game) as builder:
         told.turns.append(said(builder, SMALL_TALK))
@@ -87,7 +90,7 @@ def story(game: Evennia) -> Story:
 
 
 def said(builder: Connection, line: str) -> Turn:
-    """Say `line` to Oren, wait for his answer, and look into the prompt it was made from."""
+    """Say a line to Oren, wait for the reply, and return its prompt."""
     shown(builder, line, until=r'^Oren says, "')
     return Turn(
         context=shown(builder, "ai/context oren = full"),
@@ -102,7 +105,7 @@ def trial(game: Evennia, builder: Connection, text: str) -> Trial:
 
 
 def timers(game: Evennia) -> str:
-    """What the lore of all conversations remembers, as it stands in the database."""
+    """Return the stored lore timers of all conversations."""
     return repr(
         rows_of(game, "SELECT conversation_id, turn, state FROM evennia_ai_lorestate ORDER BY 1")
     )

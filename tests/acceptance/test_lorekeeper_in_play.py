@@ -1,6 +1,6 @@
-"""A real server: a builder has a page of the demo's wiki written, reads the draft, approves it.
+"""Test the lorekeeper on a real server: a builder requests a page, reads the draft, approves it.
 
-The model is a script of the game's own; everything else is as in a game that somebody plays.
+The model is a Python script in the game.
 """
 
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ TASK = "lorekeeper Create the page Leek Show"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """What the builder read, step by step."""
+    """What the builder read after each step."""
 
     begun: str
     before: str
@@ -80,7 +80,7 @@ def game(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
 
 @pytest.fixture(scope="module")
 def story(game: Evennia) -> Story:
-    """A task, its draft, the approval, and a reload after it."""
+    """Request a page, read and approve the draft, and reload the server."""
     with builder_beside_npc(game) as builder:
         builder.send(TASK)
         begun = builder.wait_for("15. ", seconds=60)

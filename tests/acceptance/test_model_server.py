@@ -1,4 +1,4 @@
-"""Tests without their model server are skipped aloud, and fail where nothing may be skipped."""
+"""Test that tests are skipped or fail, with a reason, if the model server is missing."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A newcomer's first minutes: a real server is started, spoken with over telnet, and stopped."""
+"""Test the first minutes of a new user: `make play`, telnet, the web pages, and the stop."""
 
 import json
 import re
@@ -43,7 +43,7 @@ def game(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def first(game):
-    """The first exchange, and what was printed around it."""
+    """The first exchange, with its prompt."""
     return play(game)
 
 
@@ -119,7 +119,7 @@ def test_every_web_page_answers_200_after_the_tutorial(game, first):
 
 
 def _until(typed):
-    """What the answer to a line of the tutorial ends with."""
+    """Return a pattern for the end of the answer to a line of the tutorial."""
     if typed.startswith("say "):
         return "Mira says|Mira .*\\."
     return "In your branch of Mira:" if typed.startswith("ai/branch mira =") else r"\S"
@@ -140,7 +140,7 @@ def test_compose_command_reproduces_the_sent_bytes_from_a_request_file(game, fir
 
 @pytest.mark.req("S2-08", "S2-16", "S2-26")
 def test_verify_and_replay_detect_a_turn_forged_in_the_database(game, first, tmp_path):
-    """A message is left out of a prompt, and each hash of the row is made to fit."""
+    """A message is removed from a prompt, and the hashes of the turn's row are recomputed."""
     copy = tmp_path / "game"
     shutil.copytree(game.root, copy, ignore=shutil.ignore_patterns("*.db3*", ".venv", "*.pid"))
     held = copy / "server" / "evennia.db3"
@@ -169,7 +169,7 @@ def test_verify_and_replay_detect_a_turn_forged_in_the_database(game, first, tmp
 
 
 def _forge_a_turn(own):
-    """Leave a message out of a turn's prompt, and make its hashes fit; whose turn, and which."""
+    """Remove a message from a turn's prompt, recompute its hashes, and return NPC and number."""
     for (name,) in own.execute(
         "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'evennia_ai_turn'"
     ).fetchall():
@@ -203,7 +203,7 @@ def _record(own, number):
 
 
 def _command_line(*words):
-    """What `evennia-ai` makes of these words in a process of its own."""
+    """Run `evennia-ai` with these arguments in a new process."""
     command = [sys.executable, "-m", "evennia_ai.cli", *words]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
@@ -220,6 +220,6 @@ def test_stop_ends_all_processes_and_restart_keeps_the_history(game, first):
 
 
 def _in_the_editor(told):
-    """Whether the line editor was opened, and not left since."""
+    """True if the line editor is open after these answers."""
     text = "".join(told)
     return text.rfind("Line Editor [") > text.rfind("Left the editor.")

@@ -1,4 +1,4 @@
-"""A builder at the pages in a real Chromium, beside a real server: by mouse and by keyboard."""
+"""Test the pages for builders in a real Chromium with a real server, by mouse and by keyboard."""
 
 import json
 import re
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.server, pytest.mark.extra, pytest.mark.minutes(4)]
 
 UNDONE = "the pages in a browser are not tried"
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
-# Every width with either colours and either hand, and every colour with either hand.
+# Every pair of width, colour scheme and input device occurs.
 SCREENS = {
     "wide, light, by mouse": ("mouse", {"viewport": WIDE, "color_scheme": "light"}),
     "wide, dark, by keys": ("keys", {"viewport": WIDE, "color_scheme": "dark"}),
@@ -33,12 +33,12 @@ SCREENS = {
         {"viewport": NARROW, "color_scheme": "dark", "reduced_motion": "reduce"},
     ),
 }
-# Every width, colour and hand once, for what is filled in and sent.
+# For forms: every width, colour scheme and input device occurs once.
 TWO_SCREENS = {
     "wide, light, by mouse": SCREENS["wide, light, by mouse"],
     "narrow, dark, by keys": ("keys", {"viewport": NARROW, "color_scheme": "dark"}),
 }
-# Either width and either colour: no rule of the style asks for both (tests/web/test_style.py).
+# No style rule depends on width and colour together (tests/web/test_style.py).
 WIDTHS_AND_COLOURS = ("wide, light, by mouse", "narrow, dark, by mouse")
 on_two_screens = pytest.mark.parametrize("hand", TWO_SCREENS, indirect=True)
 CLERK = '''
@@ -71,7 +71,7 @@ QUESTIONS = ("when does the ferry sail?", "is the lamp lit?", f"what of {HOSTILE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """A game in which somebody spoke with its NPC, and a browser."""
+    """A game in which the builder has spoken with the NPC, and a browser."""
 
     game: Evennia
     browser: Any
@@ -116,11 +116,11 @@ EVENNIA_AI_COOLDOWN_SECONDS = 0.0
 
 @pytest.fixture(scope="module")
 def logged_in(site: Site) -> Any:
-    """The cookies of a builder who came in through the site's login page."""
+    """The cookies of a builder who has logged in on the website's login page."""
     name, password = read_demo(site.game.root / "world" / "build_demo.py").builder
     with a_page(site.browser, Troubles(), base_url=site.base_url) as page:
         page.goto("/ai/")
-        assert page.get_by_role("heading", name="Minds").count() == 0  # no such page for anybody
+        assert page.get_by_role("heading", name="Minds").count() == 0  # hidden before the login
         page.goto("/auth/login/?next=/ai/")
         hand = Hand(page, "keys")
         hand.write(page.locator("input[name=username]"), name)
@@ -132,7 +132,10 @@ def logged_in(site: Site) -> Any:
 
 @pytest.fixture(params=SCREENS)
 def hand(site: Site, logged_in: Any, request: pytest.FixtureRequest) -> Iterator[Hand]:
-    """A hand at the village of a builder; nothing goes wrong on the console, nothing leaves."""
+    """A builder at the start page.
+
+    Afterwards the console must be empty, and no request may have left the machine.
+    """
     troubles = Troubles()
     by, options = {**SCREENS, **TWO_SCREENS}[request.param]
     options = {**options, "storage_state": logged_in}
@@ -144,19 +147,19 @@ def hand(site: Site, logged_in: Any, request: pytest.FixtureRequest) -> Iterator
 
 @pytest.fixture
 def tag(request: pytest.FixtureRequest) -> str:
-    """A word for what is made here, another one on each screen."""
+    """A suffix for names of what the test makes, different for each screen."""
     return "ab"[list(TWO_SCREENS).index(request.node.callspec.params["hand"])]
 
 
 def said(site: Site, words: str) -> None:
-    """The builder says it to the NPC in the game, and is answered."""
+    """Say a line to the NPC as the builder, and wait for the reply."""
     site.builder.send(f"say {site.npc}, {words}")
     site.builder.wait_for(r"says, .Aye", seconds=60)
     site.builder.wait_for_quiet()
 
 
 def libraries(route: Any) -> None:
-    """What Evennia's web client fetches from elsewhere, from files here or not at all."""
+    """Serve libraries of Evennia's web client from local files, and block all other requests."""
     for name, file in LIBRARIES.items():
         if name in route.request.url:
             headers = {"Access-Control-Allow-Origin": "*"}
@@ -167,28 +170,28 @@ def libraries(route: Any) -> None:
 
 
 def type_in_game(page: Any, field: Any, line: str) -> None:
-    """As a player of the web client types it."""
+    """Type a line into the web client."""
     field.fill(line)
     field.press("Enter")
     page.wait_for_timeout(700)
 
 
 def to_the_npc(hand: Hand, site: Site) -> None:
-    """By the links of the village."""
+    """Follow the links from the start page to the page of the NPC."""
     hand.press(hand.page.get_by_role("link", name=site.npc, exact=True))
     hand.page.get_by_role("heading", name=site.npc).first.wait_for()
 
 
 def to_the_last_turn(hand: Hand, site: Site) -> None:
-    """By the links of the village."""
+    """Follow the links from the start page to the NPC's last turn."""
     to_the_npc(hand, site)
     hand.press(hand.page.locator("main table tbody tr").first.get_by_role("link"))
     hand.page.get_by_role("heading", name=re.compile("turn [0-9]+$")).wait_for()
-    hand.page.wait_for_load_state()  # the scripts run at the end, and nothing can be dragged before
+    hand.page.wait_for_load_state()  # dragging needs the scripts
 
 
 def to(hand: Hand, *links: str) -> None:
-    """By links of these names, one after the other."""
+    """Follow links with these names, one after the other."""
     for name in links:
         hand.press(hand.page.get_by_role("link", name=name, exact=True).first)
         hand.page.wait_for_load_state()
@@ -200,7 +203,7 @@ def depth_told(page: Any) -> str:
 
 
 def a_file(name: str, **fields: Any) -> dict[str, Any]:
-    """A card's file as a browser is given one."""
+    """Return a card file in the form that playwright uploads."""
     data = {"name": name, "description": "", "first_mes": "", "mes_example": "", **fields}
     card = {"spec": "chara_card_v2", "spec_version": "2.0", "data": data}
     content = json.dumps(card).encode()
@@ -449,7 +452,9 @@ def test_web_client_pane_shows_the_last_turn_of_the_npc(site: Site, logged_in: A
     with a_page(site.browser, Troubles(), **options) as page:
         page.context.route(re.compile("^https://"), libraries)
         page.goto("/webclient/")
-        page.get_by_text(re.compile("You become|Exits")).first.wait_for()  # it is connected
+        page.get_by_text(
+            re.compile("You become|Exits")
+        ).first.wait_for()  # the web client is connected
         field = page.locator("textarea.inputfield").first
         typed = partial(type_in_game, page, field)
         typed(f"say {site.npc}, is this the web?")
@@ -480,7 +485,7 @@ def test_open_turn_page_works_after_a_server_reload(site: Site, logged_in: Any) 
         page.get_by_role("status").filter(has_text="now depth").wait_for()
         assert depth_told(page) != before
         page.goto("/ai/npc/999999/")
-        assert violations(page) == []  # a page that says what is wrong
+        assert violations(page) == []  # the error page must be accessible, too
 
 
 def test_component_depth_is_changed_by_links_without_javascript(site: Site, logged_in: Any) -> None:

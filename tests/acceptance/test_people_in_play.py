@@ -1,4 +1,4 @@
-"""A real server: a chat of SillyTavern becomes a history, and a persona is told as data."""
+"""Test an imported SillyTavern chat and a player's persona on a real server."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A real server: a builder takes in a preset from a file, reads its report, switches a prompt."""
+"""Test a preset on a real server: import, report, approval, switches, export and revert."""
 
 import json
 from collections.abc import Iterator
@@ -26,14 +26,14 @@ def game(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
 
 @pytest.fixture(scope="module")
 def builder(game: Evennia) -> Iterator[Connection]:
-    """The demo builder beside the ferryman."""
+    """The demo builder, in the room of the ferryman."""
     with builder_beside_npc(game) as connection:
         yield connection
 
 
 @pytest.fixture(scope="module")
 def report(builder: Connection) -> str:
-    """What the builder read of the file before approving it with all that it has a use for."""
+    """The report of the import, which the builder reads before the approval."""
     builder.send("preset/import Loom.json")
     told = builder.wait_for("To approve it: ", seconds=60)
     builder.wait_for_quiet()
@@ -42,7 +42,7 @@ def report(builder: Connection) -> str:
 
 @pytest.fixture(scope="module")
 def before(builder: Connection, report: str) -> str:
-    """The prompt of a turn under the preset as it came."""
+    """The prompt of a turn with the preset as imported and all its grants."""
     grants = "system_prompt, fields, after_history, positions, roles"
     approved = shown(builder, f"preset/approve Loom = {grants}")
     assert "Preset Loom is approved, revision 2: import 1 by" in approved
@@ -52,7 +52,7 @@ def before(builder: Connection, report: str) -> str:
 
 @pytest.fixture(scope="module")
 def after(builder: Connection, before: str) -> str:
-    """The prompt of the next turn, with one prompt switched on and one off."""
+    """The prompt of the next turn, after one prompt was switched on and one off."""
     assert "[ ] Brief" in shown(builder, "preset Loom")
     told = shown(builder, "preset/switch Loom = Brief on", until="this is revision")
     assert "'Brief' of preset Loom is on" in told
@@ -61,7 +61,7 @@ def after(builder: Connection, before: str) -> str:
 
 
 def asked(builder: Connection, said: str) -> str:
-    """What `ai/context` shows of the turn that answers this."""
+    """Say a line to Oren, and return what `ai/context` shows of the turn."""
     builder.send(said)
     builder.wait_for(r'^Oren says, ".*$', seconds=60)
     builder.wait_for_quiet()

@@ -1,7 +1,7 @@
-"""Turns with a real model server: real HTTP, a real chat template, a real cache of prompts.
+"""Test turns with a real model server: real HTTP, a real chat template, a real prompt cache.
 
-What the server says of its own work (tokens read, tokens found in its cache) is held against what
-our records say of the same turns. The model's words mean nothing and are never compared.
+The token counts that the server reports are compared with our records of the same turns. The
+model's words are random and are not compared.
 """
 
 import re
@@ -55,21 +55,27 @@ LINES = (
 )
 CREED = "Oren keeps the ferry and the rope, and speaks of the tide as of an old friend. " * 12
 TOLERANCE = 0.1
-"""How far two shares of one prompt may be apart: we count by an estimate, the server nearly by
-bytes, with the marks of its chat template. And we count whole messages, the server every token."""
+"""The largest allowed difference between our share and the server's share of a prompt.
+
+We estimate tokens and count whole messages. The server counts each token, with the marks of its
+chat template.
+"""
 
 SENTENCES = 'root ::= ([A-Z] [a-z]{4,8} ". "){12}'
-"""A grammar that the server holds the model to."""
+"""A grammar that makes the server write twelve short sentences."""
 
 QUOTES = {str(ord('"')): 12.0}
-"""What makes the model end its strings: the first 256 tokens are the bytes."""
+"""A logit bias for the quotation mark, so that the model ends its JSON strings.
+
+The first 256 tokens of the tiny model are the bytes.
+"""
 
 Serve = Callable[..., ModelServer]
 
 
 @pytest.fixture
 def serve(tmp_path: Any) -> Iterator[Serve]:
-    """Starts a model server whose cache is empty."""
+    """A function that starts a model server with an empty cache."""
     started: list[ModelServer] = []
 
     def one(template: Template = "open") -> ModelServer:
@@ -83,14 +89,14 @@ def serve(tmp_path: Any) -> Iterator[Serve]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """A turn as it is stored, and the call of the model that it took."""
+    """A stored turn, and the record of its model call."""
 
     turn: StoredTurn
     call: NewCall
 
 
 class Talk:
-    """Anna and an NPC whose model is on `server`; `profile` is how it is asked."""
+    """A conversation of Anna with an NPC whose model is on `server`."""
 
     def __init__(self, server: ModelServer, **profile: Any) -> None:
         self.server = server
@@ -117,7 +123,7 @@ class Talk:
         return ref
 
     def says(self, text: str, *, while_it_answers: Callable[[], None] = lambda: None) -> str:
-        """Anna says it; the last line on her screen once it is answered."""
+        """Let Anna say a line, and return the last line on her screen after the reply."""
         self.stage.says(self.stage.anna, text)
         ends = time.monotonic() + ANSWER_SECONDS
         while running.runtime().scheduler.in_flight(self.npc_ref):
@@ -128,13 +134,13 @@ class Talk:
         return self.stage.screen_of(self.stage.anna)[-1]
 
     def taken(self) -> list[Taken]:
-        """All turns of the NPC, the oldest first."""
+        """Return all turns of the NPC, oldest first."""
         stored = list(turns_in_order(self.npc_ref))
         calls = model_calls.calls_of_turns(self.npc_ref, [turn.number for turn in stored])
         return [Taken(turn=turn, call=call) for turn, call in zip(stored, calls, strict=True)]
 
     def read_by_the_model(self, turn: StoredTurn) -> str:
-        """The text that the server makes of what the records say was sent."""
+        """Return the text that the server's template makes of the replayed prompt."""
         records = record_rows.records(turn.manifest.sent_ids)
         sent = replay_turn(turn.manifest, records)
         assert sent.is_same
@@ -150,7 +156,7 @@ class Talk:
 
 @pytest.fixture
 def talking(serve: Serve, db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable]:
-    """Makes a talk with a server of its own."""
+    """A function that starts a conversation with a server of its own."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     forget_everything()
     opened: list[Talk] = []
@@ -170,7 +176,7 @@ def talking(serve: Serve, db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 @pytest.fixture
 def turn(talking: Callable) -> tuple[Talk, str]:
-    """One turn that was answered, and what Anna read."""
+    """A conversation with one answered turn, and the line that Anna read."""
     talk = talking()
     return talk, talk.says(LINES[0])
 
@@ -196,7 +202,7 @@ def test_model_call_records_the_token_usage_of_the_server(turn: tuple[Talk, str]
     )
     assert not call.is_estimated
     assert (call.output_tokens, call.cached_tokens) == (REPLY_TOKENS, 0)
-    assert call.first_piece_seconds is not None  # it came as a stream
+    assert call.first_piece_seconds is not None  # the reply was streamed
 
 
 def test_replayed_prompt_has_the_token_count_of_the_server(turn: tuple[Talk, str]) -> None:
@@ -217,7 +223,7 @@ def test_streamed_reply_is_said_sentence_by_sentence(talking: Callable) -> None:
 
 
 def _spoken(talk: Talk) -> list[str]:
-    """What Oren said aloud, line by line."""
+    """Return the lines that Oren said aloud."""
     screen = talk.stage.screen_of(talk.stage.anna)
     return [line.split('"')[1] for line in screen if line.startswith("Oren says")]
 
@@ -245,7 +251,7 @@ def _rule(key: str, content: str, **fields: Any) -> None:
 
 
 def _talked(talk: Talk, *, edits_before: int | None = None) -> list[Taken]:
-    """Six turns, and a builder's edit of the creed before one of them."""
+    """Play six turns, with a builder's edit of the creed before one of them."""
     for number, line in enumerate(LINES):
         if number == edits_before:
             components.update(
@@ -256,10 +262,10 @@ def _talked(talk: Talk, *, edits_before: int | None = None) -> list[Taken]:
 
 
 def _shares(taken: list[Taken]) -> list[tuple[float, float]]:
-    """Of each prompt but the first, what share of the one before it was found at its start.
+    """For each prompt after the first: which share of the previous prompt it begins with.
 
-    Once as our account has it, once as the server says of its cache, which may also have some of
-    the reply.
+    The first number is from our cache account, the second from the server's cache. The server's
+    cache may also contain a part of the reply.
     """
     return [
         (
@@ -301,7 +307,7 @@ def test_cache_account_matches_the_server_with_an_injected_component(talking: Ca
 
 
 class Act(BaseModel):
-    """A form with nothing in it that could go on for ever."""
+    """An answer schema without free text, which a random model could continue endlessly."""
 
     act: Literal["wait", "row", "ring the bell"]
     again: bool
@@ -309,7 +315,7 @@ class Act(BaseModel):
 
 @pytest.fixture
 def asked(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable]:
-    """What a client of the server answers to a request."""
+    """A function that sends a request with a client of this server, and returns the answer."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     reactor = Handover()
     bridge = AsyncBridge(reactor)
@@ -352,7 +358,7 @@ def test_turns_succeed_with_strict_and_open_chat_templates(
 ) -> None:
     _rule("mood", "Oren is cold.", id=1202, injection_depth=2)
     talk = talking(template, strict_roles=strict_roles)
-    talk.stage.says(talk.stage.anna, "The fog is thick.")  # nobody answers: two users in a row
+    talk.stage.says(talk.stage.anna, "The fog is thick.")  # unanswered: two user messages
     taken = _talked(talk)
     assert [one.turn.state for one in taken] == ["done"] * TURNS
     last = taken[-1]

@@ -1,4 +1,4 @@
-"""A real Evennia server with a real model server: an NPC answers, and its cache is told."""
+"""Test a real Evennia server with a real model server: replies, and the account of its cache."""
 
 import re
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServer]:
 
 @pytest.fixture(scope="module")
 def game(model: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
-    """The demo game, its NPCs with the tiny model."""
+    """The demo game, whose NPCs use the tiny model."""
     settings = f"""
 EVENNIA_AI_BASE_URL = {model.base_url!r}
 EVENNIA_AI_MODEL = "tiny"
@@ -37,7 +37,7 @@ EVENNIA_AI_COOLDOWN_SECONDS = 0.0
 
 @pytest.fixture(scope="module")
 def talk(game: Evennia) -> Iterator[Connection]:
-    """The builder's connection, after two answers of the ferryman."""
+    """The builder's connection, after two replies of the ferryman."""
     with builder_beside_npc(game) as builder:
         for line in ("say Oren, what of the tide?", "say Oren, and of the ferry?"):
             builder.send(line)

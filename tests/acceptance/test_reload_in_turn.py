@@ -1,7 +1,7 @@
-"""A real server is reloaded while its NPC is in the middle of something: nothing is done twice.
+"""Test a reload of a real server in the middle of a turn: nothing is said or done twice.
 
-Each scene is played once: the model is slow, or a tool is, and the superuser reloads the server
-meanwhile. The tests read what players saw, what the model was asked and what is in the database.
+In each scene the model or a tool is slow, and the superuser reloads the server meanwhile. Each
+scene is played once. The tests read what players saw, the requests and the database.
 """
 
 import shutil
@@ -50,9 +50,10 @@ SLOW_TOOLS = Path(__file__).with_name("slow_tools.py")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """What is there after a reload and one more question; `questions` is what models were asked.
+    """What a scene left after the reload and one more question.
 
-    `turns` are (state, outcome) and `records` (kind, body) of what the scene added.
+    `questions` are the questions in the requests to the model. `turns` are pairs of state and
+    outcome, `records` pairs of kind and body.
     """
 
     read_after: str
@@ -63,7 +64,7 @@ class Scene:
 
     @property
     def said(self) -> list[str]:
-        """What Oren said, as it is recorded."""
+        """What Oren said, from the records."""
         return [body for kind, body in self.records if kind == "assistant"]
 
 
@@ -76,7 +77,7 @@ def stub() -> Iterator[StubServer]:
 
 @pytest.fixture(scope="module")
 def game(stub: StubServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
-    """The demo game with a slow model, and tools that leave a trace."""
+    """The demo game with a slow model, and tools that log each use in a file."""
     profile = {
         "base_url": stub.base_url,
         "model": "tiny",
@@ -98,14 +99,14 @@ EVENNIA_AI_TOOLS = ["world.slow_tools.Ring", "world.slow_tools.SendTheBoy"]
 
 @pytest.fixture(scope="module")
 def builder(game: Evennia) -> Iterator[Connection]:
-    """The demo builder beside the ferryman, who has the tools."""
+    """The demo builder, in the room of the ferryman, who has the tools."""
     with builder_beside_npc(game) as connection:
         shown(connection, f"ai/tools oren = {', '.join(TOOLS)}")
         yield connection
 
 
 class Stage:
-    """Where a scene is played; it begins when it is made."""
+    """The game during one scene, which begins when the stage is made."""
 
     def __init__(self, game: Evennia, builder: Connection, stub: StubServer) -> None:
         self.builder = builder
@@ -115,7 +116,7 @@ class Stage:
         self._newest = {table: self._newest_of(table) for table in ("turn", "record")}
 
     def model(self, *behaviours: Behaviour) -> None:
-        """The model behaves so, one request after the other."""
+        """Set the behaviours of the model for the next requests."""
         self._stub.behaves(*behaviours)
 
     def says(self, line: str) -> None:
@@ -123,14 +124,14 @@ class Stage:
         self.builder.wait_for("^You say", seconds=60)
 
     def waits_for_request(self, number: int) -> None:
-        """Until the model was asked so often in this scene."""
+        """Wait until the model has got this many requests in this scene."""
         self._stub.wait_for_requests(self._asked_before + number, within_seconds=60)
 
     def reloads(self) -> None:
         reload(self._game)
 
     def over(self, *, read_after: str = "") -> Scene:
-        """Ask once more, and look at everything."""
+        """Ask one more question, and return what the scene left."""
         self.model(answers(HERE))
         self.says(THIRD)
         self.builder.wait_for(f'^Oren says, "{HERE}"', seconds=60)
@@ -154,7 +155,7 @@ class Stage:
 
 
 def _question(messages: list[dict[str, Any]]) -> str:
-    """What somebody said last, in what a model was asked."""
+    """Return the last line of a player in a request."""
     said = [message["content"] for message in messages if message["role"] == "user"]
     return said[-1].splitlines()[0].partition(": ")[2]
 
@@ -164,7 +165,7 @@ Playing = Callable[[Play], Scene]
 
 
 def asking(stage: Stage) -> Scene:
-    """Reloaded while the model thinks about one question and another one waits."""
+    """Reload while the model works on one question and a second question waits."""
     stage.model(stalls_until_left, answers(TIDE), answers(FERRY))
     stage.says(FIRST)
     stage.waits_for_request(1)
@@ -175,7 +176,7 @@ def asking(stage: Stage) -> Scene:
 
 
 def speaking(stage: Stage) -> Scene:
-    """Reloaded when the first sentence of a reply was said and the rest is still to come."""
+    """Reload after the NPC has said the first sentence of a streaming reply."""
     stage.model(streams_and_stalls(event(delta("The tide turns. It "))))
     stage.says(FIRST)
     stage.builder.wait_for('^Oren says, "The tide turns."', seconds=60)
@@ -184,7 +185,7 @@ def speaking(stage: Stage) -> Scene:
 
 
 def acting(stage: Stage) -> Scene:
-    """Reloaded when the bell was rung and the model thinks about what came of it."""
+    """Reload after the bell tool ran, while the model works on its result."""
     stage.model(calls("ring", "{}"), stalls_until_left)
     stage.says(FIRST)
     stage.waits_for_request(2)
@@ -193,7 +194,7 @@ def acting(stage: Stage) -> Scene:
 
 
 def sending(stage: Stage) -> Scene:
-    """Reloaded when the boy was sent off and had not come back."""
+    """Reload while the boy's errand is running."""
     stage.model(calls("send_the_boy", "{}"), answers("I have sent the boy."))
     stage.says(FIRST)
     stage.builder.wait_for('^Oren says, "I have sent', seconds=60)
@@ -206,7 +207,7 @@ def sending(stage: Stage) -> Scene:
 
 @pytest.fixture(scope="module")
 def played(game: Evennia, builder: Connection, stub: StubServer) -> Playing:
-    """What came of a scene, which is played when it is first asked for."""
+    """A function that plays a scene at its first use, and returns what it left."""
     known: dict[Play, Scene] = {}
 
     def once(play: Play) -> Scene:
@@ -293,5 +294,5 @@ def test_server_log_has_no_traceback_after_reloads(game: Evennia, played: Playin
 
 
 def _calls(message: dict[str, Any]) -> list[str]:
-    """The names of the tools that a message calls."""
+    """Return the names of the tools that a message calls."""
     return [call["function"]["name"] for call in message.get("tool_calls", ())]

@@ -1,7 +1,7 @@
-"""A real server: an NPC that guards the demo's secret, asked for it in thirty ways over telnet.
+"""Test an NPC that guards the demo's secret, with thirty questions about it over telnet.
 
-The model repeats all that it is given, and so does the one that sums up. Neither the player's
-client, nor what the model is sent, nor what a builder is shown, nor any log has the secret in it.
+The NPC's model and the model that writes safe summaries repeat everything that they receive. Still
+the secret must not reach the player, the NPC's model, a builder's screen or a log.
 """
 
 import json
@@ -38,7 +38,7 @@ MEDIATOR = "stand between protected texts"
 
 @dataclass(slots=True)
 class Parrots:
-    """Both models behind one address; `npc` and `mediator` are what each of them was sent."""
+    """A stub for both models. `npc` and `mediator` have the requests to each of them."""
 
     npc: list[str] = field(default_factory=list)
     mediator: list[str] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Parrots:
             self.mediator.append(whole)
             answers(_echoed(whole))(handler)
         elif "tools" not in body:
-            answers(whole)(handler)  # asked for a summary of what was said, say
+            answers(whole)(handler)  # for example a summary of the history
         elif messages[-1]["role"] == "tool":
             self.npc.append(json.dumps(body))
             answers(whole)(handler)
@@ -70,7 +70,7 @@ def _echoed(whole: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """A game in which all was asked: what the player saw, both models, what a builder saw."""
+    """What the player and a builder saw, and what both models received, after all questions."""
 
     game: Evennia
     screen: str
@@ -116,7 +116,7 @@ def test_player_never_reads_the_secret(played: Played) -> None:
 
 
 def test_logs_list_mediator_calls_without_the_secret(played: Played) -> None:
-    files = (played.game.root / "server" / "logs").iterdir()  # full ones have another name
+    files = (played.game.root / "server" / "logs").iterdir()  # includes rotated logs
     logs = "".join(path.read_text(encoding="utf-8", errors="replace") for path in files)
     assert logs.count("Safe summary completed") == len(QUESTIONS)
     assert "restricted_kb_safe_summary" in logs

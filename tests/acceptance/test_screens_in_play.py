@@ -1,4 +1,4 @@
-"""A real server: screens are folded and paged over telnet, and builders are told what fails."""
+"""Test screens over telnet on a real server: folding, paging, and notices of failures."""
 
 import re
 from collections.abc import Iterator
@@ -12,12 +12,12 @@ from tests.acceptance.games import builder_beside_npc, free_ports, reload, runni
 pytestmark = pytest.mark.server
 
 _SMALL = bytes([telnet.IAC, telnet.SB, telnet.NAWS, 0, 80, 0, 24, telnet.IAC, telnet.SE])
-"""80 columns, 24 lines."""
+"""A telnet message that the window has 80 columns and 24 lines."""
 
 
 @pytest.fixture(scope="module")
 def game(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
-    """A game whose model is away: nobody listens there."""
+    """A game whose model server does not exist."""
     settings = f"""
 EVENNIA_AI_COOLDOWN_SECONDS = 0.0
 EVENNIA_AI_BASE_URL = "http://127.0.0.1:{free_ports().telnet}/v1"

@@ -1,4 +1,4 @@
-"""A real server without a model, over telnet: small talk, poses, and what a newcomer is shown."""
+"""Test small talk, poses and the first screen of a new player, on a real server without a model."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ def game(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
 
 @pytest.fixture(scope="module")
 def read(game: Evennia) -> dict[str, str]:
-    """What somebody who plays for the first time reads, and then with two NPCs in the room."""
+    """What a new player reads, and what a builder reads with several NPCs in the room."""
     demo = read_demo(game.root / "world" / "build_demo.py")
     read: dict[str, str] = {}
     with logged_in(game, *demo.player) as player:
@@ -44,7 +44,7 @@ def read(game: Evennia) -> dict[str, str]:
 
 
 def lines_of(text: str, *names: str) -> list[str]:
-    """The lines that tell of these people."""
+    """Return the lines that begin with one of these names."""
     return [line for line in text.splitlines() if line.startswith(names)]
 
 

@@ -1,4 +1,4 @@
-"""A real server with people at its web client and at telnet: what an NPC's model is told of it."""
+"""Test which guidance about clients the NPC's model gets, for web clients and for telnet."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.server
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """What the NPC's model was sent, in the order of `asked`, and where conversations are from."""
+    """The prompt heads after each line, and the origins of the conversations."""
 
     heads: dict[str, tuple[str, ...]]
     newest: str
@@ -40,7 +40,7 @@ def stub() -> Iterator[StubServer]:
 
 @pytest.fixture(scope="module")
 def played(stub: StubServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
-    """A builder comes by telnet; Anna speaks from the web client, the builder, and Anna again."""
+    """Anna speaks from the web client, then the builder from telnet, then Anna again."""
     settings = f"""
 EVENNIA_AI_PROFILES = {{
     "default": {{"base_url": {stub.base_url!r}, "model": "tiny", "stream": False}}
@@ -83,7 +83,7 @@ EVENNIA_AI_COOLDOWN_SECONDS = 0.0
 
 
 def asks(client: Any, npc: str, question: str) -> str:
-    """What the client shows from the question to the answer."""
+    """Ask a question, and return what the client shows up to the answer."""
     client.send(f"say {npc}, {question}")
     client.wait_for(r'^\S+ says, "Aye', seconds=60)
     shown: str = client.wait_for_quiet()
@@ -91,14 +91,14 @@ def asks(client: Any, npc: str, question: str) -> str:
 
 
 def head(stub: StubServer) -> tuple[str, ...]:
-    """The messages of the newest request up to the block, () where there is none."""
+    """Return the messages of the newest request up to the guidance, or () without guidance."""
     texts = tuple(one["content"] for one in stub.requests[-1].body["messages"])
     ends = [at for at, text in enumerate(texts) if GUIDANCE_MARK in text]
     return texts[: ends[-1] + 1] if ends else ()
 
 
 def origins(game: Evennia) -> list[tuple[Any, ...]]:
-    """Kind and origin of the conversations, in the order in which they were opened."""
+    """Return kind and origin of the conversations, in the order of their opening."""
     return rows_of(game, "SELECT kind, origin FROM evennia_ai_conversation ORDER BY id")
 
 

@@ -1,7 +1,6 @@
-"""A real server: an NPC writes a letter, and players read it, carry it and give it on.
+"""Test letters of an NPC on a real server: players read, carry and give them.
 
-One evening is held over telnet with a scripted model and written down; the tests read what was
-written.
+One conversation is held over telnet with a scripted model. The tests read what was printed.
 """
 
 from collections.abc import Iterator
@@ -47,7 +46,7 @@ replies:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evening:
-    """What the builder's client showed, and the player's to whom the letter was given."""
+    """What the builder's client printed, and the client of the player who got the letter."""
 
     asked: str
     looked: str

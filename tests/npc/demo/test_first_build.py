@@ -1,4 +1,4 @@
-"""The first build of the demo in a new game: what it makes, and what it leaves out."""
+"""Test the first build of the demo in a new game."""
 
 from typing import Any
 

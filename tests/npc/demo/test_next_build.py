@@ -1,4 +1,4 @@
-"""What the demo made in the game, and what a later start makes of what a builder did to it."""
+"""Test what the demo builds, and how later builds treat the edits of builders."""
 
 import re
 from dataclasses import replace
@@ -180,7 +180,7 @@ def test_edits_of_builders_survive_the_next_demo_build() -> None:
 
 
 def an_older_demo() -> None:
-    """The game as an older edition of the demo left it: one book, with another text."""
+    """Make the game look like one with an older demo: one lorebook, with another text."""
     lorebooks.LOREBOOKS.remove("hearsay", by=build_demo.BY)
     lorebooks.save_book("harbour", '{"entries": []}', by=build_demo.BY)
     built = ServerConfig.objects.conf(build_demo.BUILT)

@@ -1,4 +1,4 @@
-"""The first build of the demo in a game in which people were before: what it leaves alone."""
+"""Test the first build of the demo in a game that already has players."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Every hostile text of the corpus, by one of its ways in: none becomes more than its words."""
+"""Test that every hostile text of the corpus stays plain text. Each text enters in one way."""
 
 import pytest
 
@@ -19,9 +19,9 @@ def hostile_stage(stage):
 
 
 def like(stage, logged, *, way, roles):
-    """What comes of a harmless text, played once for all while the model is well.
+    """Return the play of a harmless text in the same way, played once for all tests.
 
-    Prompts that are made later are compared with none.
+    Its prompts end before the model obeys a text, so later prompts are not compared.
     """
     from tests.npc.hostile.playing import play
     from tests.npc.hostile.ways import HARMLESS
@@ -32,7 +32,7 @@ def like(stage, logged, *, way, roles):
 
 
 def way_of(case):
-    """One of its ways in: cases that follow each other take different ones."""
+    """Return one of the ways of a case. Cases that follow each other use different ways."""
     return case.into[CASES.index(case) % len(case.into)]
 
 
@@ -54,7 +54,7 @@ def test_each_way_in_treats_its_first_hostile_text_as_plain_text(hostile_stage, 
     ids=lambda case: case.name,
 )
 def test_hostile_text_is_treated_as_plain_text(hostile_stage, logged, case: Case):
-    """The model obeys every other text; of the lines a builder types, each text gets some."""
+    """For every other text, a builder types some of the commands and the model obeys the text."""
     from tests.npc.hostile.playing import LOOKED_AT
 
     half, is_odd = divmod(CASES.index(case), 2)
@@ -63,9 +63,9 @@ def test_hostile_text_is_treated_as_plain_text(hostile_stage, logged, case: Case
 
 
 def check(hostile_stage, logged, case, *, way, looks):
-    """Play the case in this way, and check what comes of it.
+    """Play the case in this way, and fail if an invariant is broken.
 
-    The kinds of servers that are asked take turns.
+    The kinds of servers take turns.
     """
     from tests.npc.hostile.invariants import problems
     from tests.npc.hostile.playing import ROLES, play

@@ -1,8 +1,8 @@
-"""Who may see what: every command that shows anything, for everybody who may look, with a canary.
+"""Test that no command shows what a `view` lock hides from the person who types.
 
-A base and a page whose `view` lock lets in Admins alone are found by an NPC that does not guard
-them; what it was told is in its prompts, records, searches and memories. Every switch of ours
-stands in one of two tables here, so a new one does not go untested.
+A knowledge base and a page are visible to Admins only. An NPC finds them, so its prompts, records,
+searches and memories contain a marked word. Each switch of each command is in one of two tables, so
+a new switch cannot stay untested.
 """
 
 import json
@@ -34,8 +34,8 @@ CANARY = "Mandragora"
 PASSAGE = f"The smugglers keep their {CANARY} under the fourth step of the cellar stairs by night."
 ADMINS = "view:perm(Admin)"
 
-# What shows texts of prompts, records, memories or pages: typed so, and whether the canary is
-# there for whom the lock lets in.
+# Switches that show texts of prompts, records, memories or pages. Each has the lines to type, and
+# whether a viewer whom the lock admits must read the marked word.
 SHOWS = {
     "ai/context": (
         [
@@ -95,8 +95,7 @@ SHOWS = {
     "lore/test": (["lore/test oren = the cellar"], False),
 }
 
-# What shows no text of the kind, with the rooms of the tests that tell what it does show; those
-# that change a page are refused like those that show it.
+# Switches that show no such text. Those that change a page are refused like `kb/show`.
 SHOWS_NOTHING = {
     *(
         "ai/branch/close",
@@ -150,12 +149,12 @@ def test_every_switch_is_in_exactly_one_table():
 
 @pytest.fixture(scope="module")
 def searched(beforehand):
-    """What `search` gives: made once, for nobody who looks at it changes it."""
+    """The IDs from `search`, which runs once, because no test changes its rows."""
     return beforehand(search)
 
 
 def search(stage):
-    """Oren looked up what is for Admins alone, says it again, and remembers it; the numbers."""
+    """Let Oren search what only Admins may see, repeat it and remember it. Return the IDs."""
     for key, locks, page_locks in (("secrets", ADMINS, ""), ("cellar", "", ADMINS)):
         summary = f"Where the {CANARY} is." if locks else ""
         info = BaseInfo(key=key, name=key.title(), summary=summary, locks=locks)
@@ -200,7 +199,7 @@ def _calls(tool, **arguments):
 
 
 def _a_draft():
-    """A draft of the lorekeeper's that was made from the hidden page."""
+    """Store a draft of the lorekeeper that was made from the hidden page."""
     one = {"section": "encyclopedia", "page": "The Hoard", "base": "cellar", "revision": "1"}
     told = {**one, "why": f"named: {CANARY}", "sha256": "0" * 64, "depth": 0, "score": 1.0}
     meta = {
@@ -224,7 +223,7 @@ def _a_draft():
 
 
 def _vaulted(room):
-    """A passage of the hidden page in the vault of a base that builders may see."""
+    """Store a passage of the hidden page in the vault of a base that builders may see."""
     chunk = PagePassage(
         base="cellar",
         base_name="Cellar",
@@ -249,7 +248,7 @@ def _vaulted(room):
 
 @pytest.fixture
 def looks(stage, tmp_path):
-    """What somebody of a rank reads who types these lines."""
+    """A function that returns what a person with a given permission reads after typing lines."""
     from django.test import override_settings
 
     from tests.commands.stage import _at_once, hearing
@@ -338,7 +337,7 @@ def test_change_of_a_hidden_memory_is_refused_without_showing_the_text(searched,
         assert CANARY not in told
 
 
-# What somebody without the lock may try so that old prompts tell what the lock hides.
+# Acts after which an old prompt must still hide the text, although the lock may be gone.
 UNDOINGS = {
     "the page is renamed": lambda: pages.rename_page(
         "cellar", page_name("The Hoard"), page_name("Old Hoard"), by=trusted("Ada")
