@@ -83,7 +83,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run files with a `minutes` mark first, so that no worker process ends long after the others."""
+    """Run files with a `minutes` mark first, so that no process works alone at the end."""
     for item in items:
         marked = MARKS & {mark.name for mark in item.iter_markers()}
         assert not marked or _is_marked(item.path), f"{item.path} does not say {marked} itself"

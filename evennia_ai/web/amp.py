@@ -1,11 +1,11 @@
 """Keep the AMP connection between Evennia's Portal and Server open under heavy load.
 
 Evennia's two processes exchange messages over AMP. To detect a web browser that has connected by
-mistake, Evennia inspects the first byte of each packet that does not continue an AMP box. If the
-previous packet ended exactly one byte after a box, Evennia takes an ordinary packet for a browser's
-request and closes the connection. The Server is then restarted, and all waiting messages are lost.
-Full packets are split at any byte, so twenty players who each send a burst of lines are enough to
-cause this.
+mistake, Evennia inspects the first byte of each packet, unless it knows that the packet continues
+an AMP box. If a packet ends exactly one byte after the end of a box, Evennia does not know this
+about the next packet. It takes the next packet for a browser's request and closes the connection.
+The Server is then restarted, and all waiting messages are lost. Full packets are split at any byte,
+so twenty players who each send a burst of lines are enough to cause this.
 
 The classes in this module inspect only the first packet of a connection. A peer that has once sent
 AMP is trusted from then on. Set the classes in the game's settings as `AMP_SERVER_PROTOCOL_CLASS`

@@ -47,7 +47,7 @@ RANDOM_KILLS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """What is played. `before` is played without a kill; `interrupted` adds a killed turn."""
+    """The acts of a scene. `before` is played without a kill; `interrupted` adds a killed turn."""
 
     acts: tuple[Act, ...] = tuple(ASKS)
     model: str = "answers"

@@ -151,7 +151,7 @@ def _looked_at(scene: Scene, lines: Sequence[str]) -> Screen:
 
 
 def _replayed(scene: Scene) -> dict[int, Replay]:
-    """The prompt of each turn, from its records alone, by the turn's number."""
+    """Replay the prompt of each turn from its records, by the number of the turn."""
     newest = turns.last_turn(scene.npc.ai.ref)
     numbers = range(1, newest.number + 1) if newest else ()
     stored = (turns.get_turn(scene.npc.ai.ref, number) for number in numbers)
