@@ -159,7 +159,7 @@ def death_of(database: Path, life: Life) -> Death:
 
 
 def recovery(game: Game, database: Path, death: Death) -> Recovery:
-    """Play the acts of a restart on what the death left."""
+    """Restart from the database of the death, and return the death with the new life."""
     return Recovery(
         step=death.step,
         life=death.life,

@@ -86,7 +86,7 @@ class Talks:
         return self._outcome_of(deferred)
 
     def all_say(self) -> None:
-        """Let every NPC have `TURNS` turns, one NPC after the other."""
+        """Play `TURNS` rounds, in each of which every NPC gets one line."""
         for turn in range(TURNS):
             for npc in range(NPCS):
                 self.says(npc, f"And on day {turn}, what of the tide and of boat {turn * npc}?")

@@ -303,7 +303,7 @@ def test_cache_account_matches_the_server_with_an_injected_component(talking: Ca
     assert [theirs < 0.7 for _, theirs in shares] == [False, True, True, True, True]
 
 
-# Forms of answers, templates and the other protocol
+# Structured answers, chat templates and Anthropic's protocol
 
 
 class Act(BaseModel):
@@ -358,7 +358,7 @@ def test_turns_succeed_with_strict_and_open_chat_templates(
 ) -> None:
     _rule("mood", "Oren is cold.", id=1202, injection_depth=2)
     talk = talking(template, strict_roles=strict_roles)
-    talk.stage.says(talk.stage.anna, "The fog is thick.")  # unanswered: two user messages
+    talk.stage.says(talk.stage.anna, "The fog is thick.")  # no answer: user twice in a row
     taken = _talked(talk)
     assert [one.turn.state for one in taken] == ["done"] * TURNS
     last = taken[-1]
