@@ -9,7 +9,7 @@ import ast
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING
 from dataclasses import fields as fields_of
 from itertools import pairwise
@@ -26,6 +26,11 @@ from evennia_ai.formats.scenario import parts, reading
 from evennia_ai.services.settings.game import SETTINGS, Conf
 
 _MARK: Final = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
+FIRST_SETTINGS: Final = (
+    *("base_url", "model", "context_tokens", "reply_tokens", "model_timeout_seconds"),
+    *("limits", "fallback_line", "cooldown_seconds", "tools", "npc_typeclass"),
+)
+"""The ten settings that a game needs first, by their fields in `Conf`. All others are advanced."""
 _SCENARIO_FORMS: Final[Mapping[str, type]] = {
     "The file": reading._File,
     "`settings`": reading.Settings,
@@ -62,11 +67,24 @@ def field_docs(form: type) -> dict[str, str]:
     }
 
 
-def _settings() -> str:
+def _first_settings() -> str:
+    return _settings_table(FIRST_SETTINGS)
+
+
+def _advanced_settings() -> str:
+    return _settings_table([name for name in SETTINGS if name not in FIRST_SETTINGS])
+
+
+def _settings_table(names: Sequence[str]) -> str:
     docs = field_docs(Conf)
     rows = [
-        (f"`{one.full_name}`", f"`{_written(one.default)}`", docs[name], one.id)
-        for name, one in SETTINGS.items()
+        (
+            f"`{SETTINGS[name].full_name}`",
+            f"`{_written(SETTINGS[name].default)}`",
+            docs[name],
+            SETTINGS[name].id,
+        )
+        for name in names
     ]
     return _table(("setting", "default", "what it is", "check"), rows)
 
@@ -80,15 +98,22 @@ def _commands() -> str:
 
 def _command(command: Any) -> str:
     """Return a command's section: its switches, its lock, and its help as a player reads it."""
-    help_text = textwrap.dedent(command.__doc__).strip("\n")
+    help_text, _, more = textwrap.dedent(command.__doc__).strip("\n").partition("\n# subtopics\n")
     summary, _, rest = help_text.partition("\n")
     switches = ", ".join(f"`{name}`" for name in command.verbs if name)
     facts = [f"{summary}."]
     if command.aliases:
         facts.append(f"Other names: {', '.join(f'`{name}`' for name in command.aliases)}.")
     facts += [f"Switches: {switches or 'none'}.", f"Lock: `{command.locks}`."]
-    lines = "\n\n".join(facts)
-    return f"## {command.key}\n\n{lines}\n\n```text\n{rest.strip(chr(10))}\n```"
+    parts = [f"## {command.key}", *facts, _fenced(rest)]
+    for topic in more.split("\n## ")[1:]:
+        name, _, text = topic.partition("\n")
+        parts += [f"### {command.key}: {name}", f"`help {command.key}/{name}`", _fenced(text)]
+    return "\n\n".join(parts)
+
+
+def _fenced(text: str) -> str:
+    return f"```text\n{text.strip(chr(10))}\n```"
 
 
 def _components() -> str:
@@ -157,7 +182,8 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 
 PARTS: Final[Mapping[str, Callable[[], str]]] = {
-    "settings": _settings,
+    "first_settings": _first_settings,
+    "advanced_settings": _advanced_settings,
     "commands": _commands,
     "components": _components,
     "scenario_keys": _scenario_keys,

@@ -181,7 +181,7 @@ def test_components_at_two_depths_do_not_displace_each_other(stage):
 def test_setting_a_depth_changes_only_the_history(stage):
     stage.builds("component/create tide = 1100: TIDE", "component/off tide")
     before = prompt(4)
-    stage.builds("component/enable tide", "component/depth tide = 3")
+    stage.builds("component/on tide", "component/depth tide = 3")
     after = prompt(4)
     assert [text for text in after if text != "TIDE"] == before
     assert after[: before.index("H1")] == before[: before.index("H1")]

@@ -56,7 +56,7 @@ def bind_wiki(key: str, npc: Any, *, by: Actor) -> str:
     """Let an NPC search a knowledge base, if it exists."""
     if knowledge_bases.base_or_none(key) is None:
         return ""
-    knowledge_bases.bind_base(key, Scope(kind="npc", ref=str(npc.id)), by=by)
+    knowledge_bases.assign_base(key, Scope(kind="npc", ref=str(npc.id)), by=by)
     return f"knowledge base {key} for {npc.key}"
 
 

@@ -30,7 +30,7 @@ Builders make somebody of their own in three lines; |wai/start|n lists what else
         "text": """
 Every answer was made from a prompt, and every piece of it can be read and changed.
 
-    |wai oren|n                      is he awake, which model answers, what happened last
+    |wai oren|n                      is he on, which model answers, what happened last
     |wai/context oren|n              the prompt of his last turn, piece by piece
     |wai/why oren = mood|n           why a piece was in it, or why not
     |wcomponent|n                    the components of the game by ID, low ones stand first
@@ -57,7 +57,7 @@ They do so with a model that can call tools; without one they speak from memory.
 
     |wkb|n                           the knowledge bases
     |wkb/pages harbour|n             the pages of one
-    |wkb/show harbour/Night Ferry|n
+    |wkb harbour/Night Ferry|n
     |wkb/search harbour = fare for a dog|n
     |wkb/requires harbour/Instructions:Create/Source/Interview|n
     |wai/tools oren|n                what Oren may do: he looks things up

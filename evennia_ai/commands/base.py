@@ -8,7 +8,6 @@ Text that other people wrote is shown literally: markup in it has no effect.
 import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from types import GeneratorType
 from typing import Any, ClassVar, Final
 
@@ -20,6 +19,7 @@ from evennia.utils.utils import class_from_module
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from evennia_ai.commands.corrections import meant_verb, nearest_verb, verbs_elsewhere
 from evennia_ai.commands.kept_cases import edits_made, note_edit
 from evennia_ai.commands.screens import Row, diffed, in_pages, shown_rows
 from evennia_ai.engine.actors import Actor
@@ -42,6 +42,7 @@ MAX_LINE: Final = 600
 _MOST_SWITCHES: Final = 16
 _MOST_TYPED: Final = 60
 _MOST_WHY: Final = 200
+_MOST_INSTEAD: Final = 240
 MOST_ASKED: Final = 60
 """The most lines above a question. With more, the question would scroll out of sight."""
 
@@ -121,7 +122,14 @@ Run = Generator[Any, Any, None] | None
 
 
 class CommandError(EvenniaAIError):
-    """A typed command cannot be done. The message says why and what to type instead."""
+    """A typed command cannot be done. The message says why and what to type instead.
+
+    `instead` is a whole line that the builder may type.
+    """
+
+    def __init__(self, message: str, *, instead: str = "") -> None:
+        self.instead = instead
+        super().__init__(message)
 
 
 class StrictCommand(COMMAND_CLASS):
@@ -133,11 +141,14 @@ class StrictCommand(COMMAND_CLASS):
     auto_help = False
     # The session in which the command was typed. Evennia's command handler sets it.
     session: Any = None
+    verb: str | None = None
+    """The switch that was typed, "" for none; None if the command has no such switch."""
     _edits_before = 0
     verbs: ClassVar[Mapping[str, str]] = {}
-    other_words: ClassVar[Mapping[str, str]] = {}
-    """Other words for switches: the words of other commands, and abbreviations that became
-    ambiguous when more switches were added."""
+    thing: ClassVar[str] = ""
+    """What the switches `assign` and `unassign` assign, such as "card"."""
+    without_value: ClassVar[frozenset[str]] = frozenset()
+    """Switches that take no "=". With one, the command changes nothing."""
     whole_words: ClassVar[frozenset[str]] = frozenset()
     """Switches that must be typed in full, because what they do cannot be undone by a switch."""
 
@@ -152,7 +163,10 @@ class StrictCommand(COMMAND_CLASS):
         """Run the switch, or say in one line why not."""
         self._edits_before = edits_made()
         try:
-            done = getattr(self, self.verbs[self._verb()])()
+            self.verb = self._verb()
+            if self.verb in self.without_value and self.rhs is not None:
+                self.refuse_value(instead="" if self.verb else self.line_for_value())
+            done = getattr(self, self.verbs[self.verb])()
         except EvenniaAIError as error:
             self.say_error(error)
             return None
@@ -177,10 +191,44 @@ class StrictCommand(COMMAND_CLASS):
             raise CommandError(f"Usage: {usage}")
         return self.lhs, self.rhs
 
-    def refuse_value(self) -> None:
-        """Raise CommandError if "=" was typed: a switch that takes no value must not ignore one."""
+    def refuse_value(self, *, instead: str = "") -> None:
+        """Raise CommandError if "=" was typed: a switch that takes no value must not ignore one.
+
+        `instead` is the line that was probably meant, by default the same without "=".
+        """
         if self.rhs is not None:
-            raise CommandError("This takes no '='. Nothing was changed.")
+            what = "/".join((self.key, *self.switches))
+            where = "" if self.switches else "Without a switch, "
+            raise CommandError(
+                f"{where}{what} takes no '='. Nothing was changed.",
+                instead=instead or f"{what} {self.lhs}".strip(),
+            )
+
+    def turned_round(self, switch: str) -> CommandError:
+        """Return the error for a place left of "=" and a thing right of it."""
+        return CommandError(
+            f"{self.key}/{switch} takes the {self.thing} first, then the place. Nothing was"
+            " changed.",
+            instead=f"{self.key}/{switch} {self.rhs} = {self.lhs}",
+        )
+
+    def refuse_empty(self, *, off: str) -> None:
+        """Raise CommandError if nothing follows "=". `off` is the command that removes the text."""
+        if self.rhs == "":
+            raise CommandError(
+                "There is no text after '='. Nothing was changed.", instead=f"{off} {self.lhs}"
+            )
+
+    def line_for_value(self) -> str:
+        """Return the line that was probably meant by "=" without a switch, or ""."""
+        return ""
+
+    def names_something(self, text: str) -> bool:
+        """True if `text` is what this command may be given left of "=".
+
+        A command uses it to find a forgotten "=".
+        """
+        return False
 
     def agreed(self, question: str) -> Generator[str, Any, bool]:
         """Ask the caller a question. Return True if the answer is yes."""
@@ -224,8 +272,30 @@ class StrictCommand(COMMAND_CLASS):
         self.msg(shown_line(text))
 
     def say_error(self, error: EvenniaAIError) -> None:
-        """Tell the caller in one line why something was not done."""
-        self.say(_sentence(_told(error)))
+        """Tell the caller in one line why something was not done, and what to type instead."""
+        instead = clip_text(self._line_instead(error), _MOST_INSTEAD)
+        typed = f" Type this instead: {instead}" if instead else ""
+        self.say(f"{_sentence(_told(error))}{typed}")
+
+    def _line_instead(self, error: EvenniaAIError) -> str:
+        """Return the line that was probably meant, or ""."""
+        args = self.args.strip()
+        first, _, rest = args.partition(" ")
+        if not self.switches and first and not self.names_something(self.lhs):
+            word = first.lower()
+            verb = word if word in self.verbs else meant_verb(word, self.verbs)
+            if verb:
+                return f"{self.key}/{verb} {rest.strip()}".strip()
+        if isinstance(error, CommandError) and error.instead:
+            return error.instead
+        takes_value = self.verb is not None and self.verb not in self.without_value
+        if not takes_value or self.rhs is not None or self.names_something(args):
+            return ""
+        for at in (at for at in range(len(args) - 1, 0, -1) if args[at] == " "):
+            if self.names_something(args[:at].strip()):
+                what = "/".join((self.key, *self.switches))
+                return f"{what} {args[:at].strip()} = {args[at:].strip()}"
+        return ""
 
     def tell_of(
         self, done: "Deferred[Any]", *, by: Callable[[Any], None], waiting: str = ""
@@ -273,19 +343,56 @@ class StrictCommand(COMMAND_CLASS):
                 f"{self.key} takes one switch at a time, not /{'/'.join(self.switches)};"
                 " nothing was changed."
             )
-        known, typed = [verb for verb in self.verbs if verb], "".join(self.switches).lower()
-        meant = self.other_words.get(typed)
-        if meant is None:
-            meant = _matching(typed, known)
-            if meant != typed and meant in self.whole_words:
+        return self._matching("".join(self.switches).lower())
+
+    def _matching(self, typed: str) -> str:
+        """Return the switch that `typed` is, or the only one that begins so."""
+        known = [verb for verb in self.verbs if verb]
+        found = [verb for verb in known if typed and verb.startswith(typed)]
+        if typed in known or len(found) == 1:
+            verb = typed if typed in known else found[0]
+            if verb != typed and verb in self.whole_words:
                 raise CommandError(
-                    f"/{typed} is no switch of this command; if you mean /{meant}, write the whole"
-                    " word. Nothing was changed."
+                    f"There is no {self.key}/{typed}; if you mean /{verb}, write the whole word."
+                    " Nothing was changed."
                 )
-            return meant
-        if others := [f"/{verb}" for verb in known if verb.startswith(typed) and verb != meant]:
-            self.say(f"/{typed} is short for /{meant}; there is {' and '.join(others)} too.")
-        return meant
+            return verb
+        if found:
+            could = ", ".join(f"/{verb}" for verb in found)
+            raise CommandError(f"/{typed} could be several switches: {could}. Nothing was changed.")
+        raise self._no_switch(typed, known)
+
+    def _no_switch(self, typed: str, known: Sequence[str]) -> CommandError:
+        """Return the error for an unknown switch, with the line that was probably meant."""
+        problem = f"There is no {self.key}/{typed}. Nothing was changed."
+        elsewhere = verbs_elsewhere(typed, self._other_commands()) if typed else []
+        meant = meant_verb(typed, self.verbs)
+        if meant is None and not any(one.endswith(f"/{typed}") for one in elsewhere):
+            meant = nearest_verb(typed, known)
+        if meant is not None or not known:
+            what = f"{self.key}/{meant}" if meant else self.key
+        elif len(elsewhere) == 1:
+            what = elsewhere[0]
+        else:
+            if elsewhere:
+                hint = f"Say what you mean: {', '.join(elsewhere)}."
+            elif len(known) > _MOST_SWITCHES:
+                hint = f"'help {self.key}' lists the switches."
+            else:
+                hint = f"It has {', '.join(f'/{verb}' for verb in known)}."
+            return CommandError(f"{problem} {hint}")
+        return CommandError(problem, instead=f"{what} {self.args.strip()}".strip())
+
+    def _other_commands(self) -> dict[str, Mapping[str, str]]:
+        """Return the verbs of the other commands of this package that the caller may use."""
+        there = getattr(getattr(self, "cmdset", None), "commands", ())
+        return {
+            command.key: command.verbs
+            for command in sorted(there, key=lambda one: str(one.key))
+            if isinstance(command, StrictCommand)
+            and command.key != self.key
+            and command.access(self.caller, "cmd")
+        }
 
     def _asked(self, questions: Generator[Any, Any, None]) -> Generator[Any, Any, None]:
         try:
@@ -318,23 +425,3 @@ def _sentence(text: str) -> str:
     """Return an error's text as a sentence. A first word that may be a name keeps its case."""
     begin = text[:1].upper() + text[1:] if _WORD.match(text) else text
     return begin if begin.endswith((".", "!", "?", ":")) else f"{begin}."
-
-
-def _matching(typed: str, known: list[str]) -> str:
-    if not known:
-        raise CommandError("This command takes no switches.")
-    found = [typed] if typed in known else [verb for verb in known if verb.startswith(typed)]
-    if len(found) == 1 and typed:
-        return found[0]
-    if not found and (meant := get_close_matches(typed, known, n=1)):
-        raise CommandError(
-            f"/{typed} is no switch of this command; did you mean /{meant[0]}? Nothing was changed."
-        )
-    if not found and len(known) > _MOST_SWITCHES:
-        raise CommandError(
-            f"/{typed} is no switch of this command; its help lists the switches. Nothing was"
-            " changed."
-        )
-    switches = ", ".join(f"/{verb}" for verb in (typed and found) or known)
-    problem = "could be several switches" if typed and found else "is no switch of this command"
-    raise CommandError(f"/{typed} {problem}: {switches}. Nothing was changed.")

@@ -32,14 +32,21 @@ class SeveralCalledSoError(CommandError):
 
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
 _DBREF: Final = re.compile(r"#([0-9]{1,18})")
-SCOPE_FORMS: Final = "@game, @zone:<tag>, @room, @room:<room> or @npc:<name>"
-PLACE_FORMS: Final = (
-    "game, zone:<tag>, room, room:<room>, npc:<name>, faction:<tag> or player:<name>"
-)
-PRESET_FORMS: Final = "game, zone:<tag>, here, room:<room>, npc:<name> or the name of an NPC"
-KNOWN_FORMS: Final = (
-    "npc:<name>, room, room:<room>, here, zone:<tag>, faction:<tag>, game or conversation:<number>"
-)
+_FORMS: Final[Mapping[str, str]] = {
+    "game": "game",
+    "zone": "zone:<tag>",
+    "here": "here",
+    "room": "room:<room>",
+    "npc": "npc:<name> or the name of an NPC",
+    "faction": "faction:<tag>",
+    "player": "player:<name>",
+    "conversation": "conversation:<number>",
+}
+"""How builders type each kind of place."""
+COMPONENT_PLACES: Final = ("game", "zone", "here", "room", "npc")
+PRESET_PLACES: Final = COMPONENT_PLACES
+LORE_PLACES: Final = (*COMPONENT_PLACES, "faction", "player")
+KNOWLEDGE_PLACES: Final = (*COMPONENT_PLACES, "faction", "conversation")
 
 
 def whole_number(text: str, *, what: str, words: str = "") -> int:
@@ -101,6 +108,15 @@ def npc_and_key(caller: Any, text: str) -> tuple[Any, str]:
     return npc_named(caller, name), key.lower()
 
 
+def is_npc_name(caller: Any, name: str) -> bool:
+    """True if `name` means exactly one NPC for `caller`."""
+    try:
+        npc_named(caller, name)
+    except CommandError:
+        return False
+    return True
+
+
 def npc_named(caller: Any, name: str) -> Any:
     """Return the NPC that `name` means for `caller`: first in the same room, then anywhere."""
     return _one(caller, name, what="NPC", accepts=lambda found: isinstance(found, HasMind))
@@ -128,49 +144,49 @@ def component_named(caller: Any, text: str, *, registry: ComponentRegistry) -> t
 
 def scope_named(caller: Any, text: str, *, registry: ComponentRegistry) -> Scope:
     """Return the scope that `text`, the word after the @, means."""
-    found = _scope(caller, text, readers=_SCOPES, known={c.scope for c in registry})
-    if found is None:
-        raise CommandError(f"'@{text}' is no scope; there are {SCOPE_FORMS}.")
-    return found
+    known = {component.scope for component in registry}
+    return place_named(caller, text, kinds=COMPONENT_PLACES, known=known, what="a component")
 
 
-def place_named(caller: Any, text: str, *, known: Collection[Scope]) -> Scope:
-    """Return the place for a lorebook that `text` means, with or without an @.
+def place_named(
+    caller: Any, text: str, *, kinds: Sequence[str], known: Collection[Scope], what: str
+) -> Scope:
+    """Return the place that `text` means: a kind with a name, or only the name of an NPC.
 
-    `known` are the places where it is attached now.
+    Args:
+        caller: The builder, who may name things in the same room by their short names.
+        text: What was typed, with or without an @.
+        kinds: The kinds of places that are allowed, keys of `_READERS`.
+        known: Places that are in use. One of a deleted object can still be named by number.
+        what: What gets the place, such as "a lorebook".
     """
-    found = _scope(caller, text.removeprefix("@"), readers=_PLACES, known=known)
-    if found is None:
+    text = text.removeprefix("@")
+    kind, colon, name = text.partition(":")
+    kind, name = kind.strip().lower(), name.strip()
+    if kind in kinds:
+        dbref = _DBREF.fullmatch(name)
+        if dbref:
+            gone = Scope(kind=kind, ref=dbref[1])  # type: ignore[arg-type]
+            if gone in known:
+                return gone
+        return _READERS[kind](caller, name)
+    forms = ", ".join(_FORMS[one] for one in kinds)
+    if colon or not text or kind in _READERS or "npc" not in kinds:
         raise CommandError(
-            f"'{text}' is no place for a lorebook; there are {PLACE_FORMS}. Nothing was changed."
+            f"'{text}' is no place for {what}; there are {forms}. Nothing was changed."
         )
-    return found
+    try:
+        return _npc_scope(caller, text)
+    except SeveralCalledSoError:
+        raise
+    except CommandError as error:
+        raise CommandError(f"{error} Places for {what} are {forms}. Nothing was changed.") from None
 
 
-def knowledge_place_named(caller: Any, text: str, *, known: Collection[Scope]) -> Scope:
-    """Return the place for a knowledge base that `text` means.
-
-    `known` are the places to which it is bound now.
-    """
-    found = _scope(caller, text.removeprefix("@"), readers=_KNOWN_PLACES, known=known)
-    if found is None:
-        raise CommandError(
-            f"'{text}' is no place to bind a knowledge base to; there are {KNOWN_FORMS}."
-            " Nothing was changed."
-        )
-    return found
-
-
-def preset_place_named(caller: Any, text: str, *, known: Collection[Scope]) -> Scope:
-    """Return the place for a preset that `text` means: a scope, or an NPC by its name alone."""
-    found = _scope(caller, text.removeprefix("@"), readers=_PRESET_PLACES, known=known)
-    if found is not None:
-        return found
-    if ":" in text:
-        raise CommandError(
-            f"'{text}' is no place for a preset; there are {PRESET_FORMS}. Nothing was changed."
-        )
-    return _npc_scope(caller, text)
+def player_called(caller: Any, name: str, *, known: Collection[Scope]) -> Scope:
+    """Return the player's character of this name. A deleted one in `known` is named by number."""
+    typed = f"player:{name}"
+    return place_named(caller, typed, kinds=("player",), known=known, what="a player")
 
 
 def scope_in_words(scope: Scope) -> str:
@@ -181,53 +197,28 @@ def scope_in_words(scope: Scope) -> str:
     return f"{scope.kind}:#{scope.ref} ({escape_controls(found[0].key) if found else 'gone'})"
 
 
-def _scope(
-    caller: Any,
-    text: str,
-    *,
-    readers: Mapping[str, Callable[[Any, str], Scope]],
-    known: Collection[Scope],
-) -> Scope | None:
-    """Return the scope of `<kind>[:<name>]`, or None if there is no such kind."""
-    kind, _, name = text.partition(":")
-    kind, name = kind.strip().lower(), name.strip()
-    if kind not in readers:
-        return None
-    dbref = _DBREF.fullmatch(name)
-    # A scope stored for a deleted object can still be named by number.
-    if dbref:
-        gone = Scope(kind=kind, ref=dbref[1])  # type: ignore[arg-type]
-        if gone in known:
-            return gone
-    return readers[kind](caller, name)
-
-
 def _game_scope(caller: Any, name: str) -> Scope:
     if name:
-        raise CommandError(f"'@game' is the whole game and takes no name; you wrote '{name}'.")
+        raise CommandError(f"'game' is the whole game and takes no name; you wrote '{name}'.")
     return GAME
 
 
 def _tagged_scope(kind: Literal["zone", "faction"], _caller: Any, name: str) -> Scope:
     if not name:
-        at = "@" if kind == "zone" else ""
-        raise CommandError(f"Name the {kind} by its tag: {at}{kind}:<tag>.")
+        raise CommandError(f"Name the {kind} by its tag: {kind}:<tag>.")
     return Scope(kind=kind, ref=name.lower())  # Evennia keeps tags in lower case.
 
 
 def _room_scope(caller: Any, name: str) -> Scope:
-    if name:
-        room = _one(caller, name, what="room", accepts=lambda it: isinstance(it, DefaultRoom))
-    else:
-        room = caller.location
-    if room is None:
-        raise CommandError("You are in no room; name one: @room:<room>.")
+    if not name:
+        raise CommandError("Name the room: room:<room>. The room you are in is called 'here'.")
+    room = _one(caller, name, what="room", accepts=lambda it: isinstance(it, DefaultRoom))
     return Scope(kind="room", ref=str(room.id))
 
 
 def _npc_scope(caller: Any, name: str) -> Scope:
     if not name:
-        raise CommandError("Name the NPC: @npc:<name>.")
+        raise CommandError("Name the NPC: npc:<name>.")
     return Scope(kind="npc", ref=str(npc_named(caller, name).id))
 
 
@@ -240,7 +231,9 @@ def _player_scope(caller: Any, name: str) -> Scope:
 def _here_scope(caller: Any, name: str) -> Scope:
     if name:
         raise CommandError(f"'here' is the room you are in; for another one: room:{name}.")
-    return _room_scope(caller, "")
+    if caller.location is None:
+        raise CommandError("You are in no room; name one: room:<room>.")
+    return Scope(kind="room", ref=str(caller.location.id))
 
 
 def _conversation_scope(_caller: Any, name: str) -> Scope:
@@ -257,27 +250,17 @@ def _is_played(found: Any) -> bool:
     return isinstance(found, DefaultCharacter) and not isinstance(found, HasMind)
 
 
-_SCOPES: Final[Mapping[str, Callable[[Any, str], Scope]]] = {
+_READERS: Final[Mapping[str, Callable[[Any, str], Scope]]] = {
     "game": _game_scope,
     "zone": partial(_tagged_scope, "zone"),
+    "here": _here_scope,
     "room": _room_scope,
     "npc": _npc_scope,
-}
-_PLACES: Final[Mapping[str, Callable[[Any, str], Scope]]] = {
-    **_SCOPES,
     "faction": partial(_tagged_scope, "faction"),
     "player": _player_scope,
-}
-_PRESET_PLACES: Final[Mapping[str, Callable[[Any, str], Scope]]] = {
-    **_SCOPES,
-    "here": _here_scope,
-}
-_KNOWN_PLACES: Final[Mapping[str, Callable[[Any, str], Scope]]] = {
-    **_SCOPES,
-    "faction": partial(_tagged_scope, "faction"),
-    "here": _here_scope,
     "conversation": _conversation_scope,
 }
+"""What reads each kind of place."""
 
 
 def _one(caller: Any, name: str, *, what: str, accepts: Callable[[Any], bool]) -> Any:

@@ -41,13 +41,13 @@ class CmdPersona(StrictCommand):
       persona/place = prompt | depth <0 to 4> | before note | after note | none
                                 - where in their prompt they are told it;
                                   none: nowhere
-      persona/clear             - remove it
+      persona/remove            - remove it
 
     Examples:
       persona = A tall woman with a limp, who laughs loudly and owes everybody.
       persona/place = depth 2
       persona/place = none
-      persona/clear
+      persona/remove
 
     No other player can read your text, but builders can see it in what an NPC
     was told when you spoke. NPCs are told that these are your own words: they
@@ -59,19 +59,23 @@ class CmdPersona(StrictCommand):
     locks = "cmd:all()"
     help_category = "General"
     auto_help = True
-    verbs = {"": "own", "place": "place", "clear": "clear"}
+    verbs = {"": "own", "place": "place", "remove": "remove"}
+    without_value = frozenset({"remove"})
 
     def own(self) -> None:
         """Show the persona, or write it."""
         if self.lhs:
-            raise CommandError("Usage: persona = <text>. Nothing was changed.")
+            raise CommandError(
+                "Usage: persona = <text>. Nothing was changed.",
+                instead=f"persona = {self.args.strip()}",
+            )
         if self.rhs is None:
             self._show()
             return
         self._refuse_off()
         text = one_line(strip_markup(self.rhs))
         if not text:
-            raise CommandError("Usage: persona = <text>; persona/clear takes yours away.")
+            raise CommandError("Usage: persona = <text>; persona/remove removes yours.")
         old = self._persona() or Persona(text="")
         made = Persona(text=text, place=old.place, depth=old.depth)
         self._write(made)
@@ -89,9 +93,8 @@ class CmdPersona(StrictCommand):
         self._write(made)
         self.say(self._where(made))
 
-    def clear(self) -> None:
+    def remove(self) -> None:
         """Remove the persona. This works even if the game has switched personas off."""
-        self.refuse_value()
         gone = clear_persona(str(self.caller.id), by=self.actor)
         self.say("Your persona is removed." if gone else "You had no persona.")
 

@@ -255,6 +255,13 @@ def refused_times(since: float, *, npc_ref: str = "", limit: int) -> tuple[Refus
     )
 
 
+def odd_replies(npc_ref: str, *, limit: int) -> tuple[tuple[str, str, int], ...]:
+    """Return model, outcome and number of an NPC's odd replies in the calls that are kept."""
+    rows = models.ModelCall.objects.filter(npc_ref=npc_ref)
+    odd = rows.filter(outcome__startswith=f"{ANSWERED}:").values_list("model", "outcome")
+    return tuple(odd.annotate(times=Count("pk")).order_by("-times", "model", "outcome")[:limit])
+
+
 def _refused(since: float) -> QuerySet:
     return models.ModelCall.objects.filter(started_at__gte=since, event_record__isnull=False)
 
@@ -359,7 +366,7 @@ _COUNTED: Final = ~(Q(outcome__startswith=UNSENT) | Q(outcome=STOPPED))
 _SUMS: Final[Mapping[str, Any]] = {
     **_SUMS_OF_DAYS,
     "all_calls": Count("pk", filter=_COUNTED),
-    "all_failures": Count("pk", filter=_COUNTED & ~Q(outcome=ANSWERED)),
+    "all_failures": Count("pk", filter=_COUNTED & ~Q(outcome__startswith=ANSWERED)),
 }
 
 

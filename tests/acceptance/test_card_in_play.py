@@ -92,7 +92,7 @@ def kind(builder: Connection) -> Played:
         builder,
         import_line="card/import wick.png",
         approve_line="card/approve Wick = fields, positions",
-        assign_line="card/assign oren = Wick",
+        assign_line="card/assign Wick = oren",
         said="say Oren, what burns in the lantern?",
     )
 
@@ -103,7 +103,7 @@ def evil(builder: Connection, kind: Played) -> Played:
         builder,
         import_line="card/import vex.json",
         approve_line="card/approve Vex",
-        assign_line="card/assign oren = Vex",
+        assign_line="card/assign Vex = oren",
         said=f"say Oren, does the ferry run? {'a' * 40}!",
     )
 
@@ -211,10 +211,10 @@ def test_card_fields_are_edited_as_revisions_and_exported(
     builder: Connection, evil: Played
 ) -> None:
     shown(builder, "card/create Tam")
-    told = shown(builder, "card/set Tam/personality = Gruff. Old.")
+    told = shown(builder, "card/edit Tam/personality = Gruff. Old.")
     assert "Wrote personality of card Tam, revision 2; played by nobody." in told
     assert "+ Gruff." in told
-    shown(builder, "card/set Tam/personality = Gruff. Young.")
+    shown(builder, "card/edit Tam/personality = Gruff. Young.")
     assert "- Old." in shown(builder, "card/revisions Tam = 3")
     shown(builder, "card/edit Tam/scenario")
     shown(builder, "A storm is coming.")

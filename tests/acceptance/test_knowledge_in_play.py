@@ -68,13 +68,13 @@ def story(game: Evennia) -> Story:
     with builder_beside_npc(game) as builder:
         plan = shown(builder, "kb/import moor")
         imported = shown(builder, "kb/import/run moor")
-        page = shown(builder, "kb/show moor/mist")
+        page = shown(builder, "kb moor/mist")
         edited = edit_over_a_reload(game, builder)
-        after_edit = shown(builder, "kb/show moor/Fog")
+        after_edit = shown(builder, "kb moor/Fog")
         write(game, "The Bog.md", "Nobody walks the quagmire twice.")
         command_line = import_from_outside(game.root)
         refreshed = found(builder, "quagmire")
-        bound = shown(builder, "kb/bind moor = npc:oren")
+        bound = shown(builder, "kb/assign moor = npc:oren")
         builder.send("say Oren, what is on the moor?")
         builder.wait_for(r'^Oren says, "', seconds=60)
         builder.wait_for_quiet()
@@ -144,7 +144,7 @@ def test_running_game_finds_pages_that_the_command_line_imports(story: Story) ->
     assert "Nobody walks the quagmire twice." in story.refreshed
 
 
-def test_prompt_contains_the_summary_of_a_bound_base(story: Story) -> None:
+def test_prompt_contains_the_summary_of_an_assigned_base(story: Story) -> None:
     assert "npc:#" in story.bound
     assert any("Peat and fog." in body for body in story.sent)
 

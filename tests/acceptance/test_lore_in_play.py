@@ -162,7 +162,7 @@ def test_lore_test_command_leaves_stored_timers_unchanged(story: Story) -> None:
 
 LONG_BOOK = (
     ("lore/import great", "Imported lorebook great, 10000 entries, revision 1 (new)"),
-    ("lore/attach great = game", "Attached lorebook great to game"),
+    ("lore/assign great = game", "Lorebook great is assigned to game now."),
     ("lore/create great/the toll = toll: Two pence.", "Created great#10000 (the toll)"),
     ("lore/keys great/the toll = toll, fare", "now: toll, fare. Revision 3."),
     ("lore/remove great#5", "Removed great#5"),

@@ -84,10 +84,10 @@ def story(game: Evennia) -> Story:
     with builder_beside_npc(game) as builder:
         builder.send(TASK)
         begun = builder.wait_for("15. ", seconds=60)
-        before = shown(builder, "kb/show harbour/Leek Show")
+        before = shown(builder, "kb harbour/Leek Show")
         draft = shown(builder, "kb/draft 1")
         approved = shown(builder, "kb/approve 1")
-        page = shown(builder, "kb/show harbour/Leek Show")
+        page = shown(builder, "kb harbour/Leek Show")
         panel = shown(builder, "lorekeeper/context = 1")
         builder.send("lorekeeper List the boats")
         builder.wait_for("no package", seconds=60)

@@ -430,7 +430,7 @@ def test_lorekeeper_draft_is_approved_on_its_page(hand: Hand, site: Site, tag: s
     assert violations(page) == []
     hand.press(page.get_by_role("button", name="Approve"))
     page.get_by_role("status").filter(has_text="Approved by").wait_for()
-    assert "hung in the chapel" in shown(site.builder, f"kb/show harbour/{title}", until="chapel")
+    assert "hung in the chapel" in shown(site.builder, f"kb harbour/{title}", until="chapel")
 
 
 @on_two_screens

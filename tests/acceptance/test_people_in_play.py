@@ -32,7 +32,7 @@ def _a_chat_moves_in(game: Evennia) -> None:
     with logged_in(game, *superuser) as admin:
         asked = shown(admin, "ai/import oren = evening.jsonl", until=r"yes/\[no\]")
         assert "2 messages of a chat with 'Anna'" in " ".join(asked.split())
-        made = " ".join(shown(admin, "yes", until="as a chat").split())
+        made = " ".join(shown(admin, "yes", until="shows it").split())
         number = re.search(r"Imported it as conversation (\d+)", made)
         assert number
         history = " ".join(shown(admin, "ai/history oren", until="When does").split())
@@ -55,4 +55,4 @@ def _a_persona_is_told(game: Evennia) -> None:
         assert turn
         replayed = shown(builder, f"ai/replay oren = {turn[1]} full", until="everybody")
         assert f"in the player's words: {PERSONA}" in " ".join(replayed.split())
-        assert "is removed" in shown(builder, "persona/clear", until="removed")
+        assert "is removed" in shown(builder, "persona/remove", until="removed")

@@ -98,7 +98,7 @@ def test_preset_is_exported_removed_and_reverted(builder: Connection, after: str
     assert "Wrote preset Loom, revision 4, to loom.json" in shown(
         builder, "preset/export Loom", until="Wrote preset"
     )
-    assert "is used nowhere" in shown(builder, "preset/unassign oren")
+    assert "is used nowhere" in shown(builder, "preset/unassign Loom = oren")
     assert "brings it back" in shown(builder, "preset/remove Loom")
     asked_first = shown(builder, "preset/revert Loom = 4", until=r"yes/\[no\]")
     assert "What going back to revision 4 of preset Loom would change:" in asked_first

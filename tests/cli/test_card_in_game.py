@@ -109,7 +109,7 @@ def test_import_waits_and_is_approved_with_the_named_grants(game: Game) -> None:
     assert approved == {
         "card": "Tilda",
         "number": 2,
-        "state": "in force",
+        "state": "approved",
         "grants": ["fields", "roles"],
     }
     assert stored(game.calls("card", *into)) == approved

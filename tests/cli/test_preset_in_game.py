@@ -27,7 +27,7 @@ def test_import_waits_and_is_approved_with_the_named_grants(game: Game) -> None:
     assert stored(game.calls(*into)) == waiting
     assert stored(game.calls(*into)) == waiting
     approved = stored(game.calls(*into, "--approve", "--grant", "roles", "--grant", "fields"))
-    assert (approved["state"], approved["grants"]) == ("in force", ["fields", "roles"])
+    assert (approved["state"], approved["grants"]) == ("approved", ["fields", "roles"])
     assert stored(game.calls(*into)) == approved
     fewer = stored(game.calls(*into, "--approve", "--grant", "fields"))
     assert fewer["grants"] == ["fields"]

@@ -46,7 +46,7 @@ def everything() -> list[Any]:
     return [
         (
             info,
-            knowledge_bases.bindings(info.key),
+            knowledge_bases.assigned_to(info.key),
             pages.all_pages(info.key, most_characters=10**9),
         )
         for info in knowledge_bases.list_bases()

@@ -49,7 +49,7 @@ BAD_INPUT = {
     "card oren = Oren Tallow": "card/assign",
     "card nobody": "no card",
     "card Oren Tallow/2": "without a number",
-    "card/imprt oren": "no switch",
+    "card/imprt oren": "There is no",
     "card/re Oren Tallow": "several switches",
     "card/import/approve oren": "one switch at a time",
     "card/import oren =": "Usage",
@@ -201,7 +201,7 @@ def test_byte_order_mark_is_removed_from_a_card(stage, card_folder):
 def test_card_without_switch_lists_the_cards(stage, card_folder):
     assert "no cards yet" in stage.builds("card")
     stage.builds("card/import oren", "card/approve Oren Tallow = fields, roles")
-    stage.builds("card/assign oren = Oren Tallow", "card/import oren = Another")
+    stage.builds("card/assign Oren Tallow = oren", "card/import oren = Another")
     told = " ".join(stage.builds("card").split())
     assert f"2 Oren Tallow fields, roles Oren (#{stage.npc.id})" in told
     assert "- Another not approved yet waits: number 1 by Mara" in told
@@ -312,7 +312,7 @@ def test_imported_odd_card_can_be_changed_shown_and_exported(stage, card_folder,
     (card_folder / "odd.json").write_bytes(as_json(oren(name="Odd", character_book=book)))
     stage.builds("card/import odd", "card/approve Odd = fields")
     assert "Card Odd, revision" in stage.builds("card Odd")
-    stage.builds("card/set Odd/personality = dry")
+    stage.builds("card/edit Odd/personality = dry")
     told = stage.builds("card/export Odd = json")
     written = max(card_folder.rglob("*.json"), key=lambda one: one.stat().st_mtime_ns)
     assert load_card(written).card.personality == "dry", told

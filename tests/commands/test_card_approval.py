@@ -11,14 +11,14 @@ BAD_INPUT = {
     "card/approve oren =": "Usage",
     "card/approve nobody": "No import of a card 'nobody' is waiting",
     "card/approve oren/9": "card/approve oren/1",
-    "card/aprove oren": "no switch",
+    "card/aprove oren": "There is no",
     "card/report": "Usage",
     "card/report nobody": "No import of a card 'nobody' is waiting",
     "card/report oren/9": "no revision of card 'oren' with number 9",
     "card/report oren/999999999999": "No import",
     "card/reject": "Usage",
     "card/reject nobody": "No import of a card 'nobody' is waiting",
-    "card/reject oren = 1": "Usage",
+    "card/reject oren = 1": "takes no '='",
     "card/reject oren/1": "without a number",
 }
 

@@ -9,17 +9,17 @@ from tests.commands.card_files import as_json, oren
 from tests.commands.stage import one_line
 
 BAD_INPUT = {
-    "card/assign oren = nobody": "no card",
-    "card/assign nobody = Oren Tallow": "no NPC called 'nobody'",
-    "card/assign pim = Oren Tallow": "has no mind",
+    "card/assign nobody = oren": "no card",
+    "card/assign Oren Tallow = nobody": "no NPC called 'nobody'",
+    "card/assign Oren Tallow = pim": "has no mind",
     "card/assign oren": "Usage",
     "card/assign oren =": "Usage",
-    "card/assing oren = Oren Tallow": "no switch",
-    "card/assign oren = Oren Tallow/2": "without a number",
+    "card/assing oren = Oren Tallow": "There is no",
+    "card/assign Oren Tallow/2 = oren": "without a number",
     "card/unassign": "Usage",
-    "card/unassign nobody": "no NPC called 'nobody'",
-    "card/unassign oren": "plays no card",
-    "card/unassign oren = Oren Tallow": "Usage",
+    "card/unassign Oren Tallow = nobody": "no NPC called 'nobody'",
+    "card/unassign Oren Tallow = oren": "plays no card",
+    "card/unassign oren = Oren Tallow": "Type this instead: card/unassign Oren Tallow = oren",
     "card/greeting": "Usage",
     "card/greeting nobody = 1": "no NPC called 'nobody'",
     "card/greeting oren": "plays no card",
@@ -47,37 +47,37 @@ def played(stage):
 
 
 def test_assign_lets_the_npc_play_the_card(stage, card):
-    told = one_line(stage.builds("card/assign oren = oren tallow"))
+    told = one_line(stage.builds("card/assign oren tallow = oren"))
     assert "Oren plays the card Oren Tallow (revision 2, with the grants fields, positions)" in told
     assert played(stage).card == "Oren Tallow"
 
 
 def test_assign_names_the_card_played_before(stage, card):
     stage.builds("card/import oren = Other", "card/approve Other")
-    told = stage.builds("card/assign oren = Other", "card/assign oren = Oren Tallow")
+    told = stage.builds("card/assign Other = oren", "card/assign Oren Tallow = oren")
     assert "from now on, no longer Other." in told
 
 
 def test_assign_refuses_a_waiting_card(stage, card):
     stage.builds("card/import oren = Other")
-    assert "card/approve Other/1" in one_line(stage.builds("card/assign oren = Other"))
+    assert "card/approve Other/1" in one_line(stage.builds("card/assign Other = oren"))
     assert played(stage) is None
 
 
 def test_assign_refuses_an_unreadable_card(stage, card):
     store.save_card("odd", '{"name": 7}', by=trusted("world"))
-    assert "has neither" in one_line(stage.builds("card/assign oren = odd"))
+    assert "has neither" in one_line(stage.builds("card/assign odd = oren"))
     assert played(stage) is None
 
 
 def test_unassign_leaves_the_npc_without_a_card(stage, card):
-    told = stage.builds("card/assign oren = Oren Tallow", "card/unassign oren")
+    told = stage.builds("card/assign Oren Tallow = oren", "card/unassign Oren Tallow = oren")
     assert "Oren no longer plays the card Oren Tallow" in told
     assert played(stage) is None
 
 
 def test_the_assigned_card_is_in_the_preview_at_its_places(stage, card):
-    stage.builds("card/assign oren = Oren Tallow")
+    stage.builds("card/assign Oren Tallow = oren")
     told = stage.builds("component/preview/full oren = When does the ferry sail?")
     assert "Oren Tallow mends nets." in told
     assert "The ferry sails at dusk." in told
@@ -85,7 +85,7 @@ def test_the_assigned_card_is_in_the_preview_at_its_places(stage, card):
 
 
 def test_a_new_revision_is_played_from_its_approval_on_and_not_before(stage, card):
-    stage.builds("card/assign oren = Oren Tallow")
+    stage.builds("card/assign Oren Tallow = oren")
     (card / "oren.json").write_bytes(as_json(oren(description="She mends sails.")))
     stage.builds("card/import oren")
     assert "mends nets" in stage.builds("component/preview/full oren = Well?")
@@ -94,7 +94,7 @@ def test_a_new_revision_is_played_from_its_approval_on_and_not_before(stage, car
 
 
 def test_card_depth_of_99999_is_clamped_to_the_top_of_the_history(stage, card):
-    stage.builds("card/assign oren = Oren Tallow")
+    stage.builds("card/assign Oren Tallow = oren")
     with stage.model("Aye.", "Aye."):
         for said in ("Oren, good morning.", "Oren, how are you?"):
             stage.player.at_say(said)
@@ -108,7 +108,7 @@ def test_card_depth_of_99999_is_clamped_to_the_top_of_the_history(stage, card):
 
 
 def test_greetings_are_listed_with_the_chosen_one_marked(stage, card):
-    stage.builds("card/assign oren = Oren Tallow", "card/greeting oren = 2")
+    stage.builds("card/assign Oren Tallow = oren", "card/greeting oren = 2")
     lines = stage.builds("card/greeting oren").splitlines()
     assert lines[1:4] == [
         "    0  Mind the rope.",
@@ -119,7 +119,7 @@ def test_greetings_are_listed_with_the_chosen_one_marked(stage, card):
 
 
 def test_a_greeting_is_set_and_switched_off(stage, card):
-    told = stage.builds("card/assign oren = Oren Tallow", "card/greeting oren = 0")
+    told = stage.builds("card/assign Oren Tallow = oren", "card/greeting oren = 0")
     assert "with greeting 0: Mind the rope." in told
     assert played(stage).greeting == 0
     assert "opens with no greeting" in one_line(stage.builds("card/greeting oren = off"))
@@ -127,18 +127,18 @@ def test_a_greeting_is_set_and_switched_off(stage, card):
 
 
 def test_greeting_for_groups_says_so(stage, card):
-    told = stage.builds("card/assign oren = Oren Tallow", "card/greeting oren = 3")
+    told = stage.builds("card/assign Oren Tallow = oren", "card/greeting oren = 3")
     assert "where several may speak with greeting 3: All aboard." in told
 
 
 def test_assign_of_another_card_resets_the_greeting(stage, card):
-    stage.builds("card/assign oren = Oren Tallow", "card/greeting oren = 0")
-    stage.builds("card/assign oren = Oren Tallow")
+    stage.builds("card/assign Oren Tallow = oren", "card/greeting oren = 0")
+    stage.builds("card/assign Oren Tallow = oren")
     assert played(stage).greeting is None
 
 
 def test_greeting_that_does_not_exist_changes_nothing(stage, card):
-    stage.builds("card/assign oren = Oren Tallow", "card/greeting oren = 0")
+    stage.builds("card/assign Oren Tallow = oren", "card/greeting oren = 0")
     for typed, words in BAD_GREETINGS.items():
         assert words in one_line(stage.builds(typed)), typed
         assert played(stage).greeting == 0, typed

@@ -49,7 +49,7 @@ def test_report_of_a_huge_book_is_short_and_quick(report):
 
 
 def test_hostile_card_without_grants_stays_in_the_history_as_user(stage, report):
-    stage.builds("card/approve Vex/1", "card/assign oren = Vex")
+    stage.builds("card/approve Vex/1", "card/assign Vex = oren")
     with stage.model("Aye."):
         stage.player.at_say("Oren, good morning.")
         stage.waited()
@@ -64,7 +64,7 @@ def test_hostile_card_without_grants_stays_in_the_history_as_user(stage, report)
 
 
 def test_hostile_card_with_a_grant_may_only_what_was_granted(stage, report):
-    stage.builds("card/approve Vex/1 = fields", "card/assign oren = Vex")
+    stage.builds("card/approve Vex/1 = fields", "card/assign Vex = oren")
     prompt = stage.npc.ai.preview("Oren, the ferry?", stage.player)
     outside = [message for message in evil_messages(prompt) if message.block != "history"]
     told = "".join(message.content for message in outside)
@@ -74,13 +74,13 @@ def test_hostile_card_with_a_grant_may_only_what_was_granted(stage, report):
 
 
 def test_a_huge_book_is_read_before_a_turn_needs_it(stage, report):
-    stage.builds("card/approve Vex/1 = roles", "card/assign oren = Vex")
+    stage.builds("card/approve Vex/1 = roles", "card/assign Vex = oren")
     with patch.object(card, "parse_json", side_effect=AssertionError("read in a turn")):
         assert evil_messages(stage.npc.ai.preview("Oren, the ferry?", stage.player))
 
 
 def test_endless_pattern_of_a_card_delays_nobody(stage, report):
-    stage.builds("card/approve Vex/1", "card/assign oren = Vex")
+    stage.builds("card/approve Vex/1", "card/assign Vex = oren")
     # This compiles the keys of the book.
     stage.npc.ai.preview("Oren, the ferry?", stage.player)
     with little_work():
@@ -99,7 +99,7 @@ def test_endless_pattern_of_a_card_delays_nobody(stage, report):
 )
 def test_a_cards_texts_forge_no_colour_no_link_and_no_line(stage, card_folder, evil):
     (card_folder / "evil.json").write_bytes(as_json(oren(**evil)))
-    lines = ("card/import evil = evil", "card/approve evil", "card evil", "card/assign oren = evil")
+    lines = ("card/import evil = evil", "card/approve evil", "card evil", "card/assign evil = oren")
     sent = stage.sent(stage.builder, *lines, "card/greeting oren", "card/revisions evil", "card")
     assert not any(ord(letter) < 32 and letter != "\n" for letter in sent)
     assert "|lc" not in on_screen(sent)

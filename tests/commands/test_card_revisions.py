@@ -15,12 +15,12 @@ BAD_INPUT = {
     "card/revert oren =": "Usage",
     "card/revert oren = first": "whole number",
     "card/revert oren = 9": "no revision of card 'oren' with number 9",
-    "card/revert oren = 1": "never in force",
+    "card/revert oren = 1": "never approved",
     "card/revert oren = 4": "the same as at revision 4",
     "card/revert nobody = 1": "no revision of card 'nobody'",
     "card/remove": "Usage",
     "card/remove nobody": "no card 'nobody'",
-    "card/remove oren = yes": "Usage",
+    "card/remove oren = yes": "takes no '='",
     "card/remove oren/2": "without a number",
 }
 

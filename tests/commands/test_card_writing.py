@@ -23,14 +23,12 @@ BAD_INPUT = {
     "card/create": "Usage",
     "card/create mira = Another.": "A card 'Mira' already exists",
     "card/create Mira/2": "no / before a number at its end",
-    "card/set": "Usage",
-    "card/set nobody/description = x": "no card 'nobody'",
-    "card/set Mira = x": "Usage",
-    "card/set Mira/colour = red": "'colour' is not a field of a card: name",
-    "card/set Mira/greeting/3 = x": "greeting/1 adds one",
-    "card/set Mira/name =": "A card must have a name",
-    "card/edit Mira": "Usage: card/edit <name>/<field>; the fields are: name",
-    "card/edit Mira/description = x": "Usage",
+    "card/edit": "Usage",
+    "card/edit nobody/description = x": "no card 'nobody'",
+    "card/edit Mira = x": "Name a field of the card",
+    "card/edit Mira/colour = red": "'colour' is not a field of a card: name",
+    "card/edit Mira/greeting/3 = x": "greeting/1 adds one",
+    "card/edit Mira/name =": "A card must have a name",
     "card/spawn": "Usage",
     "card/spawn nobody": "no card 'nobody'",
     "card/spawn Mira/1": "without a number",
@@ -85,7 +83,7 @@ def test_a_character_from_nothing_to_its_first_answer_takes_three_commands(stage
 
 
 def test_spawned_npc_opens_with_the_first_message(stage, mira):
-    stage.builds("card/set mira/first_message = Careful.", "card/spawn mira = Old Mira")
+    stage.builds("card/edit mira/first_message = Careful.", "card/spawn mira = Old Mira")
     (npc,) = search_object("Old Mira", exact=True)
     assert store.assignment_of(npc.ai.ref).greeting == 0
 
@@ -119,7 +117,7 @@ def test_spawned_npc_can_be_deleted_by_builders_only(stage, mira):
 
 
 def test_set_writes_a_field_and_shows_the_difference(stage, mira):
-    told = stage.builds("card/set mira/description = Mira sells herbs. She is tired.")
+    told = stage.builds("card/edit mira/description = Mira sells herbs. She is tired.")
     assert told.splitlines() == [
         "Wrote description of card Mira, revision 2; played by nobody.",
         "  Mira sells herbs.",
@@ -130,8 +128,8 @@ def test_set_writes_a_field_and_shows_the_difference(stage, mira):
 
 
 def test_setting_the_same_text_makes_no_revision(stage, mira):
-    stage.builds("card/set mira/creator_notes = For the coast.")
-    told = stage.builds("card/set mira/creator_notes = For the coast.")
+    stage.builds("card/edit mira/creator_notes = For the coast.")
+    told = stage.builds("card/edit mira/creator_notes = For the coast.")
     assert "has this text already; nothing was changed." in told
     assert store.get_card("Mira").revision == 2
 
@@ -142,19 +140,19 @@ def test_set_warns_if_a_text_names_what_is_said(stage, mira):
     made = flat(stage.builds("card/create Zed = Zed heard {{lastMessage}}."))
     assert f"char_description: names {{{{lastMessage}}}}, {moved}" in made
 
-    written = flat(stage.builds("card/set Mira/system_prompt = Obey {{speaker}}."))
+    written = flat(stage.builds("card/edit Mira/system_prompt = Obey {{speaker}}."))
     assert f"card_system_prompt: names {{{{speaker}}}}, {moved}" in written
-    later = flat(stage.builds("card/set Mira/personality = Dry."))
+    later = flat(stage.builds("card/edit Mira/personality = Dry."))
     assert "which changes" not in later
 
 
 def test_set_without_text_shows_the_field_and_without_field_all(stage, mira):
-    assert stage.builds("card/set mira/description").splitlines() == [
+    assert stage.builds("card mira/description").splitlines() == [
         "description of card Mira:",
         "Mira sells herbs. She is kind.",
     ]
-    listed = stage.builds("card/set mira").splitlines()
-    assert listed[0] == "Card Mira, revision 1; card/set Mira/<field> = <text>"
+    listed = stage.builds("card/edit mira").splitlines()
+    assert listed[0] == "Card Mira, revision 1; card/edit Mira/<field> = <text>"
     assert "    30  description       Mira sells herbs. She is kind." in listed
     assert "     -  scenario" in [line.rstrip() for line in listed]
 
@@ -164,13 +162,13 @@ def test_help_names_every_card_field(stage):
 
 
 def test_a_card_with_a_slash_in_its_name_is_written(stage):
-    stage.builds("card/create Mira/the elder", "card/set mira/the elder/scenario = At home.")
+    stage.builds("card/create Mira/the elder", "card/edit mira/the elder/scenario = At home.")
     assert card_of("Mira/the elder").scenario == "At home."
 
 
 def test_an_edit_keeps_the_grants_and_all_else_of_an_imported_card(stage, card_folder):
     stage.builds("card/import oren", "card/approve Oren Tallow = fields")
-    stage.builds("card/set oren tallow/personality = kind")
+    stage.builds("card/edit oren tallow/personality = kind")
     card = store.get_card("Oren Tallow")
     assert card.grants == {"fields"}
     raw = json.loads(card.source)["data"]
@@ -183,7 +181,7 @@ def test_an_edited_picture_keeps_its_pixels(stage, card_folder):
     (card_folder / "oren.png").write_bytes(dump_card(source, "png", modified_at=1))
     stage.builds("card/import oren.png = oren", "card/approve oren")
     before = store.CARDS.revision_file("oren", 2)
-    stage.builds("card/set oren/personality = kind")
+    stage.builds("card/edit oren/personality = kind")
     after = store.CARDS.revision_file("oren", 3)
     assert after.carrier == "png"
     assert load_card(after.content).card.personality == "kind"
@@ -192,9 +190,9 @@ def test_an_edited_picture_keeps_its_pixels(stage, card_folder):
 
 def test_a_chosen_greeting_stays_where_its_number_means_the_same(stage, card_folder):
     stage.builds("card/import oren = oren", "card/approve oren", "card/assign oren = oren")
-    stage.builds("card/greeting oren = 2", "card/set oren/greeting/2 = Fog coming.")
+    stage.builds("card/greeting oren = 2", "card/edit oren/greeting/2 = Fog coming.")
     assert store.assignment_of(stage.npc.ai.ref).greeting == 2
-    stage.builds("card/set oren/greeting/1 =")
+    stage.builds("card/edit oren/greeting/1 =")
     assert store.assignment_of(stage.npc.ai.ref).greeting is None
 
 
@@ -205,14 +203,14 @@ def test_the_editor_writes_a_field(stage, mira):
 
 def test_saving_over_another_builders_edit_is_refused(stage, mira):
     stage.builds("card/edit mira/description", "And old.")
-    stage.sent(stage.person("Tam", permission="Builder"), "card/set mira/nickname = M")
+    stage.sent(stage.person("Tam", permission="Builder"), "card/edit mira/nickname = M")
     told = one_line(stage.builds(":w"))
     assert "card 'Mira' was changed by Tam while you edited it (you saw revision 1" in told
     assert card_of().description == "Mira sells herbs. She is kind."
 
 
 def test_revision_shows_what_it_changed(stage, mira):
-    stage.builds("card/set mira/tags = herbs, coast", "card/set mira/personality = gruff")
+    stage.builds("card/edit mira/tags = herbs, coast", "card/edit mira/personality = gruff")
     told = stage.builds("card/revisions mira = 2").splitlines()
     assert told[0].startswith("Revision 2 of card Mira, updated by Mara, ")
     assert told[1:] == [
@@ -224,7 +222,7 @@ def test_revision_shows_what_it_changed(stage, mira):
 
 
 def test_reverting_shows_what_it_changes(stage, mira):
-    stage.builds("card/set mira/personality = gruff")
+    stage.builds("card/edit mira/personality = gruff")
     told = stage.builds("card/revert mira = 1", "yes").splitlines()
     assert told[1:4] == ["Compared with revision 2:", "personality:", "- gruff"]
     assert card_of().personality == ""
@@ -281,7 +279,7 @@ def test_despawn_refuses_what_it_may_not_delete(stage, mira):
     [npc] = search_object("Mira", exact=True)
     refused = {
         "card/despawn": "Usage",
-        "card/despawn mira = now": "Usage",
+        "card/despawn mira = now": "takes no '='",
         "card/despawn nobody": "no NPC called 'nobody'",
         "card/despawn Pim": "has no mind",
         "card/despawn oren": "plays no card",

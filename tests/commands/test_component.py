@@ -25,8 +25,8 @@ BAD_INPUT = {
     "component/depth tool_result = 2": "static",
     "component/depth mood@npc:nobody = 2": "no NPC called 'nobody'",
     "component/depth mood@npc:Pim = 2": "has no mind",
-    "component/depth mood@moon = 2": "no scope",
-    "component/depth mood@zone = 2": "@zone:<tag>",
+    "component/depth mood@moon = 2": "Places for a component are game",
+    "component/depth mood@zone = 2": "zone:<tag>",
     "component/depth mood@npc:Oren = 2": "no component 'mood'",
     "component/depth @room = 2": "Name a component",
     "component/order mood = 1.5": "whole number",
@@ -45,7 +45,7 @@ BAD_INPUT = {
     "component/remove goals": "static",
     "component/remove nobody": "no component 'nobody'",
     "component/remove": "Usage",
-    "component/enable mood = yes": "no '='",
+    "component/on mood = yes": "no '='",
     "component/off": "Usage",
     "component/off nobody": "no component 'nobody'",
     "component/create mood = 1300: Again.": "already taken",
@@ -254,7 +254,10 @@ def test_create_without_a_role_makes_a_system_message(stage):
 
 @pytest.mark.parametrize(
     ("written", "kind"),
-    [("npc:oren", "npc"), ("NPC: Oren", "npc"), ("room", "room"), ("room:harbour", "room")],
+    [
+        *(("oren", "npc"), ("npc:oren", "npc"), ("NPC: Oren", "npc")),
+        *(("here", "room"), ("room:harbour", "room")),
+    ],
 )
 def test_scope_is_typed_after_the_key(stage, written, kind):
     stage.builds(f"component/create temper@{written} = 1202: He is cross.")
@@ -299,10 +302,10 @@ def test_a_component_can_be_named_by_its_id(stage, mood):
     assert component("mood").role == "assistant"
 
 
-def test_off_and_enable_switch_a_component(stage, mood):
+def test_off_and_on_switch_a_component(stage, mood):
     stage.builds("component/off mood")
     assert component("mood").enabled is False
-    stage.builds("component/enable mood")
+    stage.builds("component/on mood")
     assert component("mood").enabled is True
 
 
@@ -313,7 +316,7 @@ def test_a_static_component_can_be_switched_off(stage):
 
 def test_a_change_that_changes_nothing_makes_no_revision(stage, mood):
     before = component("mood").revision
-    assert "has this value already" in stage.builds("component/enable mood")
+    assert "has this value already" in stage.builds("component/on mood")
     assert component("mood").revision == before
 
 
@@ -422,7 +425,8 @@ def test_a_key_that_only_another_scope_has_is_refused_naming_the_scope(stage, mo
 
 
 def test_a_slash_without_a_switch_names_the_switches(stage):
-    assert "/ is no switch of this command: /create, /edit" in one_line(stage.builds("component/"))
+    told = one_line(stage.builds("component/"))
+    assert "There is no component/. Nothing was changed. 'help component'" in told
 
 
 def test_one_component_is_shown_in_full_with_who_changed_it_last(stage, mood):

@@ -15,12 +15,12 @@ def furnished(stage, mood, card_folder):
         "Sell rope.",
         ":wq",
         "card/create Tam = Tam mends nets.",
-        "card/set Tam/scenario = It is night.",
-        "card/assign oren = Tam",
+        "card/edit Tam/scenario = It is night.",
+        "card/assign Tam = oren",
         "note oren = He has a cold.",
         "lore/create harbour/the toll = toll: Two pennies a head.",
         "lore/set harbour/the toll = constant on",
-        "lore/attach harbour = game",
+        "lore/assign harbour = game",
     )
     return stage
 

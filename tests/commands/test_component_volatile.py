@@ -38,8 +38,8 @@ def test_move_and_volatile_refuse_request_texts_before_the_history(stage):
     stage.builds("component/create sky = 5200: {{speaker}} is here.")
     assert REFUSED in one_line(stage.builds("component/move sky = 1301"))
     stage.builds("component/off sky", "component/move sky = 1301")
-    assert REFUSED in one_line(stage.builds("component/enable sky"))
-    stage.builds("component/volatile sky = yes", "component/enable sky")
+    assert REFUSED in one_line(stage.builds("component/on sky"))
+    stage.builds("component/volatile sky = yes", "component/on sky")
     assert REFUSED in one_line(stage.builds("component/volatile sky = no"))
     assert (component("sky").id, component("sky").volatile) == (1301, True)
 

@@ -11,9 +11,9 @@ SUMMARY = "Pim asked Oren about the ferry at length.\nOren promised Pim a seat."
 RULES = {"keep_messages": 4, "summary_tokens": 60, "most_summary_tokens": 100}
 BAD_INPUT = {
     "ai/compact": "Usage: ai/compact <npc>",
-    "ai/compact oren = 2": "Usage: ai/compact <npc>",
+    "ai/compact oren = 2": "takes no '='",
     "ai/compact nobody": "no NPC called 'nobody'",
-    "ai/comp oren = 2": "Usage",
+    "ai/comp oren = 2": "takes no '='",
     "ai/co oren": "several switches",
 }
 

@@ -20,7 +20,7 @@ from tests.commands.stage import one_line
 
 BAD_INPUT = {
     "ai/reset": "Usage: ai/reset <npc>",
-    "ai/reset oren = 2": "Usage: ai/reset <npc>",
+    "ai/reset oren = 2": "takes no '='",
     "ai/reset nobody": "no NPC called 'nobody'",
     "ai/reset oren/99": "has no conversation 99",
     "ai/undo": "Usage: ai/undo <npc>",

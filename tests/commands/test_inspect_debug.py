@@ -166,7 +166,7 @@ def test_an_npc_without_a_turn_has_nothing_to_debug(stage):
 
 
 def test_debug_refuses_a_value(stage, answered):
-    assert "without '='" in one_line(stage.builds("ai/debug oren = 1"))
+    assert "takes no '='" in one_line(stage.builds("ai/debug oren = 1"))
 
 
 def test_debug_of_an_unknown_turn_is_refused(stage, answered):

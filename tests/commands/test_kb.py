@@ -14,7 +14,6 @@ from tests.commands.stage import one_line
 # Each typed line must change nothing and say one line that contains the text next to it.
 BAD_INPUT = {
     "kb nobody": "no knowledge base 'nobody'; there are harbour",
-    "kb harbour/The Ferry": "kb/show harbour/The Ferry",
     "kb harbour = x": "no '='",
     "kb/pages": "Usage",
     "kb/pages nobody": "no knowledge base",
@@ -23,23 +22,20 @@ BAD_INPUT = {
     "kb/search harbour": "Usage",
     "kb/search = ferry": "Usage",
     "kb/search nobody = ferry": "no knowledge base",
-    "kb/show": "Usage",
-    "kb/show harbour": "Name a page",
-    "kb/show harbour/": "Name a page",
-    "kb/show harbour/Fery": "no page 'Fery'; kb/pages harbour lists",
-    "kb/show harbour/Late ferry": "similar pages are The Ferry",
-    "kb/show harbour/Ferry<": "no title may have",
-    "kb/show harbour/The Ferry/99": "no text of harbour/The Ferry at revision 99",
-    "kb/show harbour/The Ferry = x": "no '='",
+    "kb harbour/Fery": "no page 'Fery'; kb/pages harbour lists",
+    "kb harbour/Late ferry": "similar pages are The Ferry",
+    "kb harbour/Ferry<": "no title may have",
+    "kb harbour/The Ferry/99": "no text of harbour/The Ferry at revision 99",
+    "kb harbour/The Ferry = x": "no '='",
     "kb/edit harbour": "Name a page",
-    "kb/edit harbour/The Ferry = x": "no '='",
+    "kb/edit harbour/The Ferry =": "no text after '='",
     "kb/links harbour/Nothing": "no page",
     "kb/requires harbour/Nothing": "no page",
-    "kb/new": "Usage",
-    "kb/new harbour": "already",
-    "kb/new HARBOUR": "already",
-    "kb/new moor/Fog": "kb/edit moor/fog",
-    "kb/new " + "x" * 300: "key",
+    "kb/create": "Usage",
+    "kb/create harbour": "already",
+    "kb/create HARBOUR": "already",
+    "kb/create moor/Fog": "kb/edit moor/fog",
+    "kb/create " + "x" * 300: "key",
     "kb/set harbour": "Usage",
     "kb/set harbour/mood = x": "no field of a knowledge base",
     "kb/set harbour/name =": "Usage",
@@ -53,16 +49,16 @@ BAD_INPUT = {
     "kb/restricted harbour": "Usage",
     "kb/restricted harbour = perhaps": "neither on nor off",
     "kb/restricted harbour = off": "not restricted already",
-    "kb/bind harbour": "Usage",
-    "kb/bind harbour = moon": "no place to bind a knowledge base to",
-    "kb/bind harbour = player:Pim": "no place to bind a knowledge base to",
-    "kb/bind harbour = npc:nobody": "no NPC called 'nobody'",
-    "kb/bind harbour = npc:Pim": "has no mind",
-    "kb/bind harbour = zone": "Name the zone",
-    "kb/bind harbour = here:Quay": "for another one: room:Quay",
-    "kb/bind harbour = conversation:99": "no conversation '99'",
-    "kb/bind harbour = conversation:x": "no conversation 'x'",
-    "kb/unbind harbour = here": "not bound to room",
+    "kb/assign harbour": "Usage",
+    "kb/assign harbour = moon": "Places for a knowledge base are game",
+    "kb/assign harbour = player:Pim": "no place for a knowledge base",
+    "kb/assign harbour = npc:nobody": "no NPC called 'nobody'",
+    "kb/assign harbour = npc:Pim": "has no mind",
+    "kb/assign harbour = zone": "Name the zone",
+    "kb/assign harbour = here:Quay": "for another one: room:Quay",
+    "kb/assign harbour = conversation:99": "no conversation '99'",
+    "kb/assign harbour = conversation:x": "no conversation 'x'",
+    "kb/unassign harbour = here": "not assigned to room",
     "kb/rename harbour/The Ferry": "Usage",
     "kb/rename harbour/Nothing = Fog": "no page",
     "kb/rename harbour/The Ferry = Oren": "in knowledge base 'harbour' already",
@@ -83,14 +79,14 @@ BAD_INPUT = {
     "kb/draft x": "whole number from 1",
     "kb/draft 99": "no draft 99",
     "kb/approve 99": "no draft 99",
-    "kb/refuse 99": "no draft 99",
+    "kb/reject 99": "no draft 99",
 }
 MISSPELT = (
     "kb/serch harbour = ferry",
     "kb/re harbour",
     "kb/import/runn harbour",
-    "kb/show/edit harbour/Oren",
-    "kb /show harbour/Oren",
+    "kb/pages/edit harbour/Oren",
+    "kb /pages harbour/Oren",
     "kb/ harbour",
 )
 
@@ -117,29 +113,27 @@ def test_a_misspelt_switch_changes_nothing_and_names_the_switches(stage, harbour
 
 def test_players_do_not_have_the_command(stage, harbour):
     before = everything()
-    told = stage.plays(
-        "kb harbour", "kb/show harbour/Oren", "kb/remove harbour/Oren", "kb/new mine"
-    )
+    told = stage.plays("kb harbour", "kb harbour/Oren", "kb/remove harbour/Oren", "kb/create mine")
     assert "rows" not in told
     assert "village" not in told
     assert everything() == before
 
 
 def test_kb_without_switch_lists_the_bases(stage, harbour):
-    stage.builds("kb/bind harbour = npc:Oren")
+    stage.builds("kb/assign harbour = npc:Oren")
     line = next(row for row in stage.builds("kb").splitlines() if row.startswith("harbour"))
     assert f"6 no          npc:#{stage.npc.id} (Oren)" in line
 
 
 def test_without_bases_the_command_says_how_to_make_one(stage):
-    assert "kb/new" in one_line(stage.builds("kb"))
+    assert "kb/create" in one_line(stage.builds("kb"))
 
 
 def test_base_is_shown_with_its_fields(stage, harbour):
     told = stage.builds("kb harbour")
     assert "The harbour village." in told
     assert "boats, people" in told
-    assert "bound to      nothing" in told
+    assert "assigned to   nothing" in told
 
 
 def test_pages_are_listed_by_namespace_and_by_their_beginning(stage, harbour):
@@ -170,31 +164,31 @@ def test_search_shows_best_pages_first_with_passages(stage, harbour):
 
 
 def test_a_page_is_shown_by_its_name_or_alias_with_its_metadata(stage, harbour):
-    told = stage.builds("kb/show harbour/boat")
+    told = stage.builds("kb harbour/boat")
     assert told.splitlines()[0] == "harbour/The Ferry, revision 1, found as Boat"
     assert "aliases       Boat" in told
     assert "slack water" in told
 
 
 def test_page_found_by_its_own_title_does_not_name_a_redirect(stage, harbour):
-    told = stage.builds("kb/show harbour/the_ferry")
+    told = stage.builds("kb harbour/the_ferry")
     assert told.splitlines()[0] == "harbour/The Ferry, revision 1"
 
 
 def test_show_with_a_number_shows_the_old_revision(stage, harbour):
     write("Oren", "Oren is gone.", was="1")
-    assert "Oren rows" in stage.builds("kb/show harbour/Oren/1")
-    assert "Oren is gone." in stage.builds("kb/show harbour/Oren")
+    assert "Oren rows" in stage.builds("kb harbour/Oren/1")
+    assert "Oren is gone." in stage.builds("kb harbour/Oren")
 
 
 def test_title_ending_in_a_number_is_tried_as_a_page_first(stage, harbour):
     write("Quay/2", "The second quay.")
-    assert "The second quay." in stage.builds("kb/show harbour/Quay/2")
+    assert "The second quay." in stage.builds("kb harbour/Quay/2")
 
 
 def test_page_text_is_shown_literally(stage, harbour):
     write("Trap", "|rred|n |lcquit|ltclick|le {x}")
-    sent = stage.sent(stage.builder, "kb/show harbour/Trap")
+    sent = stage.sent(stage.builder, "kb harbour/Trap")
     assert "||rred||n" in sent
     assert "|lc" not in sent.replace("||lc", "")
     assert "{x}" in sent
@@ -225,16 +219,16 @@ def test_a_page_that_requires_nothing_says_so(stage, harbour):
 
 def test_a_base_is_made_described_and_bound(stage):
     stage.builds(
-        "kb/new secret = The Smugglers",
+        "kb/create secret = The Smugglers",
         "kb/set secret/summary = Nets = boats.",
         "kb/set secret/topics = nets , boats, nets",
         "kb/set secret/hint = Night work.",
         "kb/set secret/direct = 4000",
-        "kb/bind secret = npc:oren",
-        "kb/bind secret = here",
-        "kb/bind secret = zone:Coast",
-        "kb/bind secret = faction:Smugglers",
-        "kb/bind secret = game",
+        "kb/assign secret = npc:oren",
+        "kb/assign secret = here",
+        "kb/assign secret = zone:Coast",
+        "kb/assign secret = faction:Smugglers",
+        "kb/assign secret = game",
     )
     made = bases.base_or_none("secret")
     assert (made.name, made.summary) == ("The Smugglers", "Nets = boats.")
@@ -243,7 +237,7 @@ def test_a_base_is_made_described_and_bound(stage):
         "Night work.",
         4000,
     )
-    assert set(knowledge_bases.bindings("secret")) == {
+    assert set(knowledge_bases.assigned_to("secret")) == {
         Scope(kind="npc", ref=str(stage.npc.id)),
         Scope(kind="room", ref=str(stage.room.id)),
         Scope(kind="zone", ref="coast"),
@@ -263,31 +257,31 @@ def test_a_field_that_ends_with_a_full_stop_gets_no_second_one(stage, harbour):
 
 
 def test_bind_to_an_npc_without_the_tool_names_the_command(stage, harbour):
-    told = one_line(stage.builds("kb/bind harbour = npc:Oren"))
+    told = one_line(stage.builds("kb/assign harbour = npc:Oren"))
     assert told.endswith("ai/tools Oren = +knowledge_base_search")
 
 
 def test_bind_to_an_npc_with_the_tool_gives_no_hint(stage, harbour):
     stage.builds("ai/tools oren = +knowledge_base_search")
-    assert "ai/tools" not in stage.builds("kb/bind harbour = npc:Oren")
+    assert "ai/tools" not in stage.builds("kb/assign harbour = npc:Oren")
 
 
-def test_a_base_is_bound_to_a_conversation_by_its_number(stage, harbour):
+def test_base_is_assigned_to_a_conversation_by_its_number(stage, harbour):
     from evennia_ai.store.history.conversations import get_or_open_conversation
 
     talk = get_or_open_conversation(stage.npc.ai.ref, kind="room", place_ref=str(stage.room.id))
-    stage.builds(f"kb/bind harbour = conversation:{talk.id}")
-    assert knowledge_bases.bindings("harbour") == (Scope(kind="conversation", ref=str(talk.id)),)
+    stage.builds(f"kb/assign harbour = conversation:{talk.id}")
+    assert knowledge_bases.assigned_to("harbour") == (Scope(kind="conversation", ref=str(talk.id)),)
 
 
 def test_a_base_is_unbound(stage, harbour):
-    stage.builds("kb/bind harbour = here", "kb/unbind harbour = here")
-    assert knowledge_bases.bindings("harbour") == ()
+    stage.builds("kb/assign harbour = here", "kb/unassign harbour = here")
+    assert knowledge_bases.assigned_to("harbour") == ()
 
 
-def test_binding_twice_says_so(stage, harbour):
-    stage.builds("kb/bind harbour = here")
-    assert "already" in one_line(stage.builds("kb/bind harbour = room"))
+def test_assigning_twice_says_so(stage, harbour):
+    stage.builds("kb/assign harbour = here")
+    assert "already" in one_line(stage.builds("kb/assign harbour = here"))
 
 
 def test_restricting_a_base_asks_for_a_hint(stage, harbour):
@@ -343,12 +337,12 @@ def test_lock_that_shuts_out_the_builder_asks_first(stage, harbour, typed, what)
 
 
 def test_hidden_base_is_treated_as_missing(stage, harbour):
-    stage.builds("kb/bind harbour = here", "kb/set harbour/locks = view:perm(Admin)", "yes")
+    stage.builds("kb/assign harbour = here", "kb/set harbour/locks = view:perm(Admin)", "yes")
     for typed in (
         "kb harbour",
         "kb/pages harbour",
-        "kb/show harbour/Oren",
-        "kb/bind harbour = here",
+        "kb harbour/Oren",
+        "kb/assign harbour = here",
     ):
         assert "no knowledge base 'harbour'" in stage.builds(typed), typed
     assert "harbour" not in stage.builds("kb")
@@ -357,15 +351,20 @@ def test_hidden_base_is_treated_as_missing(stage, harbour):
 def test_hidden_page_is_treated_as_missing(stage, harbour):
     stage.builds("kb/lock harbour/Oren = view:perm(Admin)", "yes")
     assert page("Oren").locks == "view:perm(Admin)"
-    assert "no page 'Oren'" in stage.builds("kb/show harbour/Oren")
-    assert "no text of" in stage.builds("kb/show harbour/Oren/1")
-    assert "no text of" in stage.builds("kb/show harbour/Oren/2")
+    assert "no page 'Oren'" in stage.builds("kb harbour/Oren")
+    assert "no text of" in stage.builds("kb harbour/Oren/1")
+    assert "no text of" in stage.builds("kb harbour/Oren/2")
     assert "Oren" not in stage.builds("kb/pages harbour")
     assert "rows" not in stage.builds("kb/search harbour = oren rows")
     assert "Oren (there is no such page)" in stage.builds("kb/links harbour/The Ferry")
     assert "hidden from you" in stage.builds("kb/revisions harbour/Oren")
     before = page("Oren")
-    for typed in ("kb/remove harbour/Oren", "kb/rename harbour/Oren = Ned", "kb/edit harbour/Oren"):
+    for typed in (
+        "kb/remove harbour/Oren",
+        "kb/rename harbour/Oren = Ned",
+        "kb/edit harbour/Oren",
+        "kb/edit harbour/Oren = x",
+    ):
         assert "hidden from you" in stage.builds(typed), typed
     assert page("Oren") == before
 
@@ -382,13 +381,13 @@ def test_page_of_a_slow_backend_is_shown_later(stage, harbour, monkeypatch):
             return await answer
 
     monkeypatch.setattr(Backends, "of", lambda self, info: Wiki())
-    assert stage.builds("kb/show harbour/Far") == ""
+    assert stage.builds("kb harbour/Far") == ""
     with hearing(stage.builder) as heard:
         answer.callback([read_page(page_name("Far"), "Over the sea.")])
     assert "Over the sea." in heard[-1]
 
 
 def test_unreachable_wiki_is_reported_in_one_line(stage):
-    stage.builds("kb/new wiki", "kb/set wiki/backend = mediawiki")
-    told = one_line(stage.builds("kb/show wiki/Ferry"))
+    stage.builds("kb/create wiki", "kb/set wiki/backend = mediawiki")
+    told = one_line(stage.builds("kb wiki/Ferry"))
     assert "EVENNIA_AI_KNOWLEDGE_WIKIS does not name" in told

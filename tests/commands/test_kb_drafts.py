@@ -1,4 +1,4 @@
-"""Drafts in `kb`: listed, shown as a difference, approved into a base, refused."""
+"""Drafts in `kb`: listed, shown as a difference, approved into a base, rejected."""
 
 from dataclasses import replace
 
@@ -68,10 +68,10 @@ def test_an_approved_draft_is_a_page_with_a_revision_of_the_builder(stage, harbo
     assert state(number) == "approved"
 
 
-def test_a_refused_draft_changes_no_page(stage, harbour):
+def test_a_rejected_draft_changes_no_page(stage, harbour):
     number = draft("Fog", "It is thick.")
     before = everything()
-    stage.builds(f"kb/refuse {number}")
+    stage.builds(f"kb/reject {number}")
     assert everything() == before
     assert state(number) == "refused"
     assert "No draft is waiting." in stage.builds("kb/drafts")
@@ -79,7 +79,7 @@ def test_a_refused_draft_changes_no_page(stage, harbour):
 
 def test_draft_cannot_be_decided_twice(stage, harbour):
     number = draft("Fog", "It is thick.")
-    stage.builds(f"kb/refuse {number}")
+    stage.builds(f"kb/reject {number}")
     assert "refused by Mara already" in one_line(stage.builds(f"kb/approve {number}"))
     assert page("Fog") is None
 
@@ -142,6 +142,6 @@ def test_drafts_of_a_hidden_base_are_hidden(stage, harbour):
     number = draft("Fog", "It is thick.")
     stage.builds("kb/set harbour/locks = view:perm(Admin)", "yes")
     assert "No draft is waiting." in stage.builds("kb/drafts")
-    for switch in ("draft", "approve", "refuse"):
+    for switch in ("draft", "approve", "reject"):
         assert f"no draft {number}" in one_line(stage.builds(f"kb/{switch} {number}"))
     assert state(number) == "waiting"

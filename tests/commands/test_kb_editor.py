@@ -101,7 +101,7 @@ def test_save_is_refused_if_the_page_was_hidden_meanwhile(stage, harbour):
 
 
 def test_pages_of_another_backend_cannot_be_edited(stage, harbour):
-    stage.builds("kb/new manual", "kb/set manual/backend = help")
+    stage.builds("kb/create manual", "kb/set manual/backend = help")
     before = everything()
     told = one_line(stage.builds("kb/edit manual/Fog"))
     assert "not in the game's database" in told
@@ -144,8 +144,8 @@ def test_locked_removed_page_cannot_be_reverted_by_others(stage, harbour):
 def test_recreated_base_keeps_old_hidden_pages_hidden(stage, harbour):
     knowledge_bases.save_base(replace(harbour, locks="view:perm(Admin)"), by=trusted("Tam"))
     knowledge_bases.remove_base("harbour", by=trusted("Tam"))
-    stage.builds("kb/new harbour")
-    for typed in ("kb/show harbour/Oren/1", "kb/revert harbour/Oren = 1"):
+    stage.builds("kb/create harbour")
+    for typed in ("kb harbour/Oren/1", "kb/revert harbour/Oren = 1"):
         assert "no text of harbour/Oren" in one_line(stage.builds(typed))
     assert "no revisions" in one_line(stage.builds("kb/revisions harbour/Oren"))
 
@@ -154,7 +154,7 @@ def test_a_renamed_page_leaves_a_redirect(stage, harbour):
     stage.builds("kb/rename harbour/Oren = Oren Vale")
     assert page("Oren Vale").body.startswith("Oren rows")
     assert page("Oren").meta.redirect.full == "Oren Vale"
-    assert "harbour/Oren Vale" in stage.builds("kb/show harbour/Oren")
+    assert "harbour/Oren Vale" in stage.builds("kb harbour/Oren")
 
 
 def test_a_page_keeps_its_namespace_when_it_is_renamed(stage, harbour):

@@ -63,7 +63,7 @@ def test_hint_that_repeats_its_page_warns(secret, hint, what):
     [
         ("kb/hints", "Usage: kb/hints"),
         ("kb/hints nowhere", "no knowledge base 'nowhere'"),
-        ("kb/hints secret = x", "This takes no"),
+        ("kb/hints secret = x", "takes no"),
         (f"kb/hints {PAGE} = {'x' * 401}", "1 to 400 characters"),
         ("kb/hints secret/Nothing = x", "has no page"),
         (f"kb/hints/remove {PAGE} = 1", "has 0 hints"),

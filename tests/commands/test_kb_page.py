@@ -52,6 +52,6 @@ def test_documented_access_types_exist(stage, field):
 
 
 def test_documented_help_backend_works(stage):
-    stage.builds("kb/new manual", "kb/set manual/backend = help")
-    assert "manual/Harbour, revision" in stage.builds("kb/show manual/harbour")
+    stage.builds("kb/create manual", "kb/set manual/backend = help")
+    assert "manual/Harbour, revision" in stage.builds("kb manual/harbour")
     assert "Harbour" in stage.builds("kb/pages manual/Har")

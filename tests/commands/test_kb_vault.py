@@ -65,5 +65,5 @@ def test_unknown_value_opens_no_vault(stage, secret):
 
 
 def test_a_base_is_removed_with_its_vault(stage, secret):
-    stage.builds("kb/remove secret", "yes", "kb/new secret")
+    stage.builds("kb/remove secret", "yes", "kb/create secret")
     assert "is empty" in one_line(stage.builds("kb/vault secret"))

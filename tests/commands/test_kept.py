@@ -27,7 +27,7 @@ def talked(stage):
     """Let Oren answer Pim twice in the room, where one entry of lore is active."""
     stage.builds(
         "lore/create harbour/the ferry = ferry: The ferry crosses twice a day.",
-        "lore/attach harbour = game",
+        "lore/assign harbour = game",
     )
     with stage.model("Aye.", "At dusk."):
         for line in ("Oren, are you there?", "Oren, when does the ferry run?"):
@@ -148,7 +148,7 @@ def test_unreadable_case_is_listed_with_its_problem(stage, kept_folder, text, to
         ("ai/kept nothing", "There is no kept case file 'nothing'"),
         ("ai/kept ../secret", "There is no kept case file '../secret'"),
         ("ai/kept/accept", "Usage: ai/kept/accept <case>"),
-        ("ai/kept = x", "This takes no '='"),
+        ("ai/kept = x", "takes no '='"),
     ],
 )
 def test_kept_errors_write_nothing(stage, talked, kept_folder, typed, problem):

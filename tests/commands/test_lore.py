@@ -39,7 +39,7 @@ BAD_INPUT = {
     "lore/create " + "x" * 201: "1 to 200 printable characters",
     "lore/edit harbour": "Name an entry",
     "lore/edit nobody/the ferry": "no lorebook 'nobody'",
-    "lore/edit harbour/the ferry = text": "no '='",
+    "lore/edit harbour/the ferry =": "no text after '='",
     "lore/keys harbour/the ferry": "Usage",
     "lore/keys harbour/the ferry =": "Usage",
     "lore/keys harbour = a": "Name an entry",
@@ -72,25 +72,25 @@ BAD_INPUT = {
     "lore/set harbour/the ferry = when time.part resembles night": "one of is_any",
     "lore/set harbour/the ferry = sticky": "is 0. To change it",
     "lore/set harbour/the ferry": "Usage",
-    "lore/enable harbour": "Name an entry",
-    "lore/enable harbour/the ferry = yes": "no '='",
+    "lore/on harbour": "Name an entry",
+    "lore/on harbour/the ferry = yes": "no '='",
     "lore/off harbour/nobody": "has no entry",
     "lore/remove": "Usage",
     "lore/remove nobody": "no lorebook",
     "lore/remove harbour/nobody": "has no entry",
     "lore/remove harbour = yes": "no '='",
-    "lore/attach harbour": "Usage",
-    "lore/attach harbour = moon": "no place for a lorebook",
-    "lore/attach harbour = zone": "Name the zone",
-    "lore/attach harbour = faction:": "Name the faction",
-    "lore/attach harbour = player": "Name the player",
-    "lore/attach harbour = player:Oren": "no player called 'Oren'",
-    "lore/attach harbour = npc:Pim": "has no mind",
-    "lore/attach harbour = npc:nobody": "no NPC called 'nobody'",
-    "lore/attach harbour = room:nowhere": "no room called 'nowhere'",
-    "lore/attach harbour = game:all": "takes no name",
-    "lore/attach nobody = game": "no lorebook",
-    "lore/detach harbour = room": "is not attached to",
+    "lore/assign harbour": "Usage",
+    "lore/assign harbour = moon": "Places for a lorebook are game",
+    "lore/assign harbour = zone": "Name the zone",
+    "lore/assign harbour = faction:": "Name the faction",
+    "lore/assign harbour = player": "Name the player",
+    "lore/assign harbour = player:Oren": "no player called 'Oren'",
+    "lore/assign harbour = npc:Pim": "has no mind",
+    "lore/assign harbour = npc:nobody": "no NPC called 'nobody'",
+    "lore/assign harbour = room:nowhere": "no room called 'nowhere'",
+    "lore/assign harbour = game:all": "takes no name",
+    "lore/assign nobody = game": "no lorebook",
+    "lore/unassign harbour = here": "is not assigned to",
     "lore/test": "Usage",
     "lore/test nobody = Hello.": "no NPC called 'nobody'",
     "lore/test oren =": "Usage",
@@ -157,11 +157,11 @@ def everything():
 
 @pytest.fixture
 def harbour(stage):
-    """Create a lorebook with one entry and attach it to the game."""
+    """Create a lorebook with one entry and assign it to the game."""
     stage.builds(
         "lore/create harbour",
         "lore/create harbour/the ferry = ferry, boat: The ferry sails at dusk.",
-        "lore/attach harbour = game",
+        "lore/assign harbour = game",
     )
     return "harbour"
 
@@ -186,10 +186,10 @@ def test_players_do_not_have_the_command(stage, harbour):
     assert everything() == before
 
 
-def test_create_makes_a_book_that_is_attached_to_nothing(stage):
+def test_created_book_is_assigned_to_nothing(stage):
     told = stage.builds("lore/create harbour")
     assert "Created lorebook harbour" in told
-    assert "is attached to nothing yet" in told
+    assert "is assigned to nothing yet" in told
     assert book().entries == ()
 
 
@@ -323,7 +323,7 @@ def test_mode_is_refused_without_the_right_to_change(stage, harbour):
 
 def test_create_of_an_entry_creates_its_book(stage):
     told = stage.builds("lore/create moor/the wolf = wolf: It is grey.")
-    assert "in the new lorebook moor, which is attached to nothing yet" in told
+    assert "in the new lorebook moor, which is assigned to nothing yet" in told
     assert entry("the wolf", of="moor").keys == ("wolf",)
 
 
@@ -340,7 +340,7 @@ def test_a_book_whose_name_has_a_slash_can_be_named(stage):
 
 
 def test_lore_without_switch_lists_books_and_places(stage, harbour):
-    stage.builds("lore/attach harbour = npc:oren", "lore/create moor")
+    stage.builds("lore/assign harbour = npc:oren", "lore/create moor")
     told = stage.builds("lore")
     assert f"game, npc:#{stage.npc.id} (Oren)" in told
     assert "nothing" in next(line for line in told.splitlines() if line.startswith("moor"))
@@ -483,7 +483,7 @@ def test_depth_off_places_the_entry_outside_the_history(stage, harbour):
 def test_the_same_value_again_changes_nothing(stage, harbour):
     for typed in (
         "lore/keys harbour/0 = ferry, boat",
-        "lore/enable harbour/0",
+        "lore/on harbour/0",
         "lore/position harbour/0 = after",
         "lore/depth harbour/0 = off",
         "lore/set harbour/0 = sticky 0",
@@ -529,7 +529,7 @@ def test_a_removed_book_comes_back_by_revert(stage, harbour):
     assert "Removed lorebook harbour" in stage.builds("lore/remove harbour", "yes")
     assert store.LOREBOOKS.list_keys() == ()
     told = stage.builds("lore/revert harbour = 2", "yes")
-    assert "It has 1 entry; attached to nothing" in told
+    assert "It has 1 entry; assigned to nothing" in told
     assert "+ The ferry sails at dusk." in told.splitlines()
     assert entry().keys == ("ferry", "boat")
 
@@ -546,28 +546,29 @@ def test_remove_is_refused_if_the_book_changed_during_the_question(stage, harbou
     [
         ("game", "game"),
         ("@zone:Coast", "zone"),
-        ("room", "room"),
+        ("here", "room"),
         ("room:harbour", "room"),
         ("npc:oren", "npc"),
+        ("oren", "npc"),
         ("faction:Smugglers", "faction"),
         ("player:pim", "player"),
     ],
 )
-def test_a_book_is_attached_and_detached(stage, written, kind):
+def test_book_is_used_where_assigned_until_unassigned(stage, written, kind):
     refs = {"game": "", "zone": "coast", "room": str(stage.room.id), "npc": str(stage.npc.id)}
     refs |= {"faction": "smugglers", "player": str(stage.player.id)}
     stage.builds("lore/create b")
-    assert "Attached lorebook b to" in one_line(stage.builds(f"lore/attach b = {written}"))
+    assert "Lorebook b is assigned to" in one_line(stage.builds(f"lore/assign b = {written}"))
     assert store.LOREBOOKS.assigned_to("b") == (Scope(kind=kind, ref=refs[kind]),)
-    assert "already" in one_line(stage.builds(f"lore/attach b = {written}"))
-    assert "Detached lorebook b from" in one_line(stage.builds(f"lore/detach b = {written}"))
+    assert "already" in one_line(stage.builds(f"lore/assign b = {written}"))
+    assert "no longer assigned to" in one_line(stage.builds(f"lore/unassign b = {written}"))
     assert store.LOREBOOKS.assigned_to("b") == ()
 
 
-def test_book_of_a_deleted_npc_can_be_detached(stage, harbour):
+def test_book_of_a_deleted_npc_can_be_unassigned(stage, harbour):
     store.LOREBOOKS.assign("harbour", Scope(kind="npc", ref="99999"), by=trusted("Mara"))
     assert "npc:#99999 (gone)" in stage.builds("lore")
-    stage.builds("lore/detach harbour = npc:#99999")
+    stage.builds("lore/unassign harbour = npc:#99999")
     assert store.LOREBOOKS.assigned_to("harbour") == (GAME,)
 
 
@@ -678,7 +679,7 @@ def test_help_names_every_switch(stage):
     # Newer versions of Python remove the indentation of docstrings; older ones keep it.
     told = cleandoc(CmdLore().get_help(stage.builder, None))
     for switch in [verb for verb in CmdLore.verbs if verb]:
-        assert f"\n  {switch:9} - " in told, switch
+        assert re.search(rf"^ +{switch} +- ", told, re.M), switch
     for field in TYPED_FIELDS:
         assert field in re.findall(r"\w+", told), field
 
@@ -700,7 +701,7 @@ def test_hostile_text_in_a_book_is_shown_literally(stage):
         "lore/keys b/1 = |rred|n {x}",
         "lore/revisions b",
         "lore/lint b",
-        "lore/attach b = game",
+        "lore/assign b = game",
         "lore/test oren = Hello |rOren|n {x}",
         "lore/why oren = b#2",
     )

@@ -13,6 +13,7 @@ SECRET = "The wreck was no accident."
 CHANGES = (
     "lore/create harbour/more = a: b",
     "lore/edit harbour/the wreck",
+    "lore/edit harbour/the wreck = Sunk.",
     "lore/keys harbour/the wreck = a",
     "lore/secondary harbour/the wreck = a",
     "lore/depth harbour/the wreck = 2",
@@ -20,11 +21,11 @@ CHANGES = (
     "lore/position harbour/the wreck = before",
     "lore/set harbour/the wreck = sticky 2",
     "lore/off harbour/the wreck",
-    "lore/enable harbour/the wreck",
+    "lore/on harbour/the wreck",
     "lore/remove harbour/the wreck",
     "lore/remove harbour",
-    "lore/attach harbour = zone:coast",
-    "lore/detach harbour = game",
+    "lore/assign harbour = zone:coast",
+    "lore/unassign harbour = game",
     "lore/revert harbour = 1",
     "lore/lock harbour = off",
     "lore/lock harbour/the wreck = off",
@@ -52,13 +53,13 @@ def all_locks():
 
 @pytest.fixture(scope="module")
 def _ada(beforehand):
-    """Create a book that is attached to the game. Return the ID of Ada."""
+    """Create a book that is assigned to the game. Return the ID of Ada."""
 
     def make(stage):
         stage.builds(
             f"lore/create harbour/the wreck = wreck: {SECRET}",
             "lore/create harbour/the ferry = ferry: At dusk.",
-            "lore/attach harbour = game",
+            "lore/assign harbour = game",
         )
         return stage.person("Ada", permission="Admin").id
 
@@ -67,7 +68,7 @@ def _ada(beforehand):
 
 @pytest.fixture
 def harbour(stage, _ada):
-    """Return the stage with an attached book. The builder is Mara, the Admin is Ada."""
+    """Return the stage with an assigned book. The builder is Mara, the Admin is Ada."""
     stage.admin = stage.again(_ada)
 
 
@@ -88,7 +89,7 @@ def test_edit_lock_of_a_book_refuses_every_change(stage, harbour):
 def test_edit_lock_of_an_entry_refuses_every_change(stage, harbour):
     locked(stage, "lore/lock harbour/the wreck = edit:perm(Admin)")
     before = everything()
-    allowed = ("create", "attach", "detach", "lock harbour =")
+    allowed = ("create", "assign", "unassign", "lock harbour =")
     for typed in CHANGES:
         if not any(word in typed for word in allowed):
             assert "may not change" in one_line(stage.builds(typed)), typed
@@ -236,9 +237,7 @@ def test_removed_book_is_reverted_only_by_those_its_lock_allows(stage, harbour):
 def test_recreated_book_is_not_reverted_to_the_old_one(stage, harbour):
     store.LOREBOOKS.remove("harbour", by=trusted("Ada"))
     stage.builds("lore/create harbour")
-    assert "removed book; first remove the book" in one_line(
-        stage.builds("lore/revert harbour = 1")
-    )
+    assert "first remove the present lorebook" in one_line(stage.builds("lore/revert harbour = 1"))
 
 
 def test_prompts_hide_locked_lore(stage, harbour):

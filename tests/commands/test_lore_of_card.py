@@ -25,8 +25,8 @@ BAD_INPUT = {
     "lore/create card:Mira": "name its first entry, lore/create card:Mira/<entry>",
     "lore/create card:nobody/herbs = herb: Green.": "no approved card nobody",
     "lore/create card:Mira/herbs = herb: Green.": "There is card:Mira#0 (herbs) already",
-    "lore/attach card:Mira = game": "is used wherever the card is played",
-    "lore/detach card:Mira = game": "is used wherever the card is played",
+    "lore/assign card:Mira = game": "is used wherever the card is played",
+    "lore/unassign card:Mira = game": "is used wherever the card is played",
     "lore/lock card:Mira = view:all()": "has no locks",
     "lore/lock card:Mira/herbs = view:all()": "has no locks",
     "lore/revisions card:Mira": "card/revisions Mira, card/revert Mira",
@@ -150,7 +150,7 @@ def test_book_of_a_card_is_listed_shown_and_linted(stage, mira):
 
 
 def test_npc_that_plays_the_card_uses_its_book(stage, mira):
-    stage.builds("card/assign oren = Mira", "lore/set card:Mira/herbs = constant on")
+    stage.builds("card/assign Mira = oren", "lore/set card:Mira/herbs = constant on")
     assert "herbs" in stage.builds("lore/test oren = What is a good cure?")
     assert "lore/edit card:Mira/0" in stage.builds("component oren")
     with stage.model("Sage."):

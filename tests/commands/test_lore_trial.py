@@ -14,7 +14,7 @@ def harbour(stage):
         "lore/create harbour/the toll = toll: Two coppers a head.",
         "lore/secondary harbour/the toll = all toll, night",
         "lore/create harbour/the wreck = wreck: Nobody speaks of it.",
-        "lore/attach harbour = npc:oren",
+        "lore/assign harbour = npc:oren",
     )
 
 
@@ -70,8 +70,8 @@ def test_trial_takes_the_name_of_an_npc(stage, harbour):
     assert "If Mara said this to Oren" in stage.builds("lore/test oren = The ferry?")
 
 
-def test_trial_without_an_attached_book_says_so(stage):
-    assert "No lorebook is attached for Oren here" in one_line(stage.builds("lore/test The ferry?"))
+def test_trial_without_an_assigned_book_says_so(stage):
+    assert "No lorebook is used for Oren here" in one_line(stage.builds("lore/test The ferry?"))
 
 
 def test_trial_without_an_npc_here_asks_for_one(stage, harbour):
@@ -127,7 +127,7 @@ def test_why_of_a_silent_entry_says_that_no_key_was_found(stage, harbour):
 
 
 def test_an_ambiguous_name_lists_the_candidates(stage, harbour):
-    stage.builds("lore/create moor/the ferry = x: y", "lore/attach moor = game")
+    stage.builds("lore/create moor/the ferry = x: y", "lore/assign moor = game")
     told = stage.builds("ai/why oren = the ferry")
     assert "could be" in told
     assert "lore:harbour#0" in told

@@ -12,7 +12,7 @@ def play(stage):
     """Let Oren answer Pim three times, with everything in a mode in which it stays."""
     stage.builds(
         "lore/create harbour/the ferry = ferry: The ferry sails at dusk.",
-        "lore/attach harbour = game",
+        "lore/assign harbour = game",
         "lore/mode harbour = frozen",
         "note oren = The tide is turning.",
         "note/every oren = 2",
@@ -76,6 +76,6 @@ def test_frozen_lore_is_hidden_by_its_lock(stage, played, typed):
 
 
 def test_clearing_a_note_keeps_what_was_said(stage, played):
-    assert "has no note now" in one_line(stage.builds("note/clear oren"))
+    assert "has no note now" in one_line(stage.builds("note/remove oren"))
     prompt = stage.npc.ai.preview("And tomorrow, Oren?", stage.player)
     assert [m.content for m in prompt.messages].count("The tide is turning.") == 1

@@ -46,29 +46,29 @@ BAD_INPUT = {
     "note/place oren = after": "no place of a note",
     "note/place oren = after goal": "no component 'goal'; did you mean goals?",
     "note/place nobody = after goals": "no NPC called 'nobody'",
-    "note/clear oren = yes": "Usage",
-    "note/clear": "Usage",
-    "note/clear nobody": "no NPC called 'nobody'",
+    "note/remove oren = yes": "takes no '='",
+    "note/remove": "Usage",
+    "note/remove nobody": "no NPC called 'nobody'",
     "note oren/The Scene = text": "small letters, digits",
     "note oren/scene": "no note 'scene'; there are note",
     "note/depth oren/scene = 2": "no note 'scene'",
-    "note/clear oren/scene": "no note 'scene'",
+    "note/remove oren/scene": "no note 'scene'",
     "note/order oren = first": "whole number",
     "note/on oren = yes": "takes no '='",
     "note/off": "Usage",
     "note/edit": "Usage",
-    "note/edit oren = text": "takes no '='",
+    "note/edit oren =": "no text after '='",
     "note/revisions oren = 9": "revision",
     "note/revisions oren/scene": "no note 'scene'",
     "note/revert oren": "Usage",
     "note/revert oren = 9": "revision",
     "note/revert oren = last": "whole number",
-    "note/detph oren = 3": "no switch",
-    "note/ oren = 3": "no switch",
+    "note/detph oren = 3": "There is no",
+    "note/ oren = 3": "There is no",
     "note//depth oren = 3": "one switch at a time",
     "note /depth oren = 3": "directly after",
     "note/depth/every oren = 3": "one switch at a time",
-    "note/cleer oren = 3": "no switch",
+    "note/cleer oren = 3": "There is no",
 }
 
 
@@ -153,9 +153,9 @@ def test_note_without_switch_shows_and_changes_nothing(stage, noted, ref):
 
 
 def test_clear_removes_the_note(stage, noted, ref):
-    assert "no note now" in stage.builds("note/clear oren")
+    assert "no note now" in stage.builds("note/remove oren")
     assert not store.notes_for(ref)
-    assert "had no note" in stage.builds("note/clear oren")
+    assert "had no note" in stage.builds("note/remove oren")
 
 
 def test_hostile_note_is_shown_literally(stage, ref):
@@ -207,7 +207,7 @@ def test_switch_changes_only_the_note_of_its_key(stage, two, ref):
     assert (first.key, first.every, first.order, first.enabled) == ("scene", 3, -5, False)
     assert (second.every, second.order, second.enabled) == (1, 100, True)
     assert "off, used once every 3 messages" in " ".join(stage.builds("note oren/scene").split())
-    stage.builds("note/enable oren/scene")
+    stage.builds("note/on oren/scene")
     assert store.notes_for(ref)[0].enabled
 
 
@@ -230,7 +230,7 @@ def test_a_revert_shows_what_it_changed(stage, noted, ref):
 
 
 def test_revisions_name_authors_and_one_shows_its_change(stage, noted, ref):
-    stage.builds("note oren = The ferry is lost.", "note/depth oren = 1", "note/clear oren")
+    stage.builds("note oren = The ferry is lost.", "note/depth oren = 1", "note/remove oren")
     told = stage.builds("note/revisions oren")
     assert [line.split()[0] for line in told.splitlines() if " by " in line] == ["1", "2", "3", "4"]
     assert "+ The ferry is lost." in stage.builds("note/revisions oren = 2").splitlines()
@@ -241,17 +241,17 @@ def test_revisions_name_authors_and_one_shows_its_change(stage, noted, ref):
 
 def test_revision_names_the_state_as_it_is_typed(stage, noted, ref):
     assert stage.builds("note/off oren").splitlines()[-3:] == ["state:", "- on", "+ off"]
-    told = stage.builds("note/clear oren")
+    told = stage.builds("note/remove oren")
     assert "note/revert Oren = 2 brings it back." in told
     stage.builds("note/revert oren = 2", "yes")
     assert not store.notes_for(ref)[0].enabled
 
 
 def test_one_note_is_cleared_and_can_come_back(stage, two, ref):
-    told = stage.builds("note/clear oren/scene")
+    told = stage.builds("note/remove oren/scene")
     assert "still has the notes note" in told
     assert [note.key for note in store.notes_for(ref)] == ["note"]
-    assert "no note 'scene'" in one_line(stage.builds("note/clear oren/scene"))
+    assert "no note 'scene'" in one_line(stage.builds("note/remove oren/scene"))
     stage.builds("note/revert oren/scene = 2", "yes")
     assert store.notes_for(ref)[1].depth == 0
 

@@ -157,7 +157,7 @@ def test_persona_is_refused_if_the_game_has_none(stage, written):
     with override_settings(EVENNIA_AI_PERSONA_CHARACTERS=0):
         assert "Personas are switched off" in flat(stage.plays("persona = Short."))
         assert not any(TEXT in m.content for m in spoken(stage))
-        assert "is removed" in stage.plays("persona/clear")
+        assert "is removed" in stage.plays("persona/remove")
 
 
 def test_forget_erases_the_persona_also_in_prompts(stage, written):

@@ -28,7 +28,7 @@ BAD_INPUT = {
     "preset/reject nobody": "No import",
     "preset/rej Loom": "write the whole word",
     "preset/remov Loom": "write the whole word",
-    "preset/remove Loom = yes": "Usage",
+    "preset/remove Loom = yes": "takes no '='",
     "preset/grant Loom = everything": "'everything' is no grant",
     "preset/revoke Loom = regex": "nothing was changed",
     "preset/assign Loom": "Usage",
@@ -37,19 +37,19 @@ BAD_INPUT = {
     "preset/assign Loom = Nobody": "There is no NPC called 'Nobody'",
     "preset/assign Loom = game:x": "takes no name",
     "preset/assign Loom/2 = game": "without a number",
-    "preset/unassign game": "No preset is used in game",
+    "preset/unassign Loom = game": "Preset Loom is not used in game; no preset is used there",
     "preset/unassign": "Usage",
     "preset/switch Loom": "Usage",
     "preset/switch Loom = nothing on": "no prompt 'nothing'",
     "preset/switch Loom = 99": "no prompt '99'",
     "preset/switch Loom = Tone on": "on already; nothing was changed",
     "preset/export nobody": "no preset 'nobody'",
-    "preset/export Loom = json": "Usage",
+    "preset/export Loom = json": "takes no '='",
     "preset/revisions nobody": "no preset 'nobody'",
     "preset/revisions Loom = 9": "no revision of preset 'Loom' with number 9",
-    "preset/revert Loom = 1": "never in force",
+    "preset/revert Loom = 1": "never approved",
     "preset/revert Loom = 2": "the same as at revision 2",
-    "preset/swich Loom": "did you mean /switch",
+    "preset/swich Loom": "Type this instead: preset/switch Loom",
 }
 
 
@@ -179,7 +179,7 @@ def test_preset_is_used_where_assigned_until_unassigned(stage, preset, place, sc
 
     told = one_line(stage.builds("preset/remove Loom"))
     assert "first use another one there with preset/assign" in told
-    told = one_line(stage.builds(f"preset/unassign {place}"))
+    told = one_line(stage.builds(f"preset/unassign Loom = {place}"))
     assert told.endswith("it is used nowhere.")
     assert presets.assignments() == {}
 

@@ -99,7 +99,7 @@ def test_request_is_refused_for_a_changed_turn(stage, talked, card_folder):
     [
         ("ai/request", "Usage: ai/request <npc>[/<turn>]"),
         ("ai/request oren/9", "no turn 9"),
-        ("ai/request oren = x", "Usage: ai/request <npc>[/<turn>], without '='"),
+        ("ai/request oren = x", "ai/request takes no '='"),
     ],
 )
 def test_request_errors_write_nothing(stage, talked, card_folder, typed, problem):

@@ -19,7 +19,7 @@ MADE = (
     "lore/create harbour/the ferry = ferry: It sails at dusk.",
     "lore/keys harbour/the ferry = boat",
     "card/create Mira = Mira sells herbs.",
-    "card/set Mira/personality = gruff",
+    "card/edit Mira/personality = gruff",
 )
 WHAT = {
     "component/revert mood": ("- It is hot.", "mood"),

@@ -39,7 +39,7 @@ MADE = (
     "lore/create harbour/ferry = ferry: It sails at dusk.",
     "lore/keys harbour/ferry = boat",
     "card/create Mira = Mira sells herbs.",
-    "card/set Mira/personality = gruff",
+    "card/edit Mira/personality = gruff",
 )
 OPENED = {
     "the editor of a component": ("component/edit mood", "New words.", ":w"),

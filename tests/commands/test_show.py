@@ -16,7 +16,7 @@ BAD_INPUT = {
     "show sword to oren": "You do not carry 'sword'",
     "show rope to nobody": "nobody called 'nobody' here",
     "show rope to mara": "nobody called 'mara' here",
-    "show/all rope to oren": "takes no switches",
+    "show/all rope to oren": "There is no show/all",
     "show r to oren": "'r' could be ribbon, rope",
 }
 

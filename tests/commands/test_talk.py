@@ -15,7 +15,7 @@ BAD_INPUT = {
     "talk to": "Usage",
     "talk nobody = hello": "nobody called 'nobody' here",
     "talk mara = hello": "nobody called 'mara' here",
-    "talk/loud oren = hello": "takes no switches",
+    "talk/loud oren = hello": "There is no talk/loud",
     "talk /loud oren = hello": "directly after",
 }
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from docs.generated import PARTS, with_generated
+from docs.generated import FIRST_SETTINGS, PARTS, with_generated
 from evennia_ai.commands.cmdset import AICmdSet
 from evennia_ai.engine.prompt.components import ALLOWS, PLUGGABLE_IDS, STATIC_COMPONENTS
 from evennia_ai.formats.scenario.parts import FIELDS
@@ -14,7 +14,8 @@ from evennia_ai.services.settings.game import SETTINGS
 from tests.docs.fences import PAGES
 
 MARKS: Mapping[str, str] = {
-    "settings": "settings.md",
+    "first_settings": "settings.md",
+    "advanced_settings": "settings.md",
     "commands": "commands.md",
     "components": "components.md",
     "scenario_keys": "scenario-keys.md",
@@ -31,10 +32,16 @@ def test_reference_page_has_its_generated_part_in_place_of_the_mark(part: str) -
 
 
 def test_settings_table_has_each_setting_with_default_text_and_check() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| `(.*?)` \| (.+) \| (E\d+) \|$", PARTS["settings"](), re.M)
+    tables = PARTS["first_settings"]() + "\n" + PARTS["advanced_settings"]()
+    rows = re.findall(r"^\| `(\w+)` \| `(.*?)` \| (.+) \| (E\d+) \|$", tables, re.M)
     found = {name: (ast.literal_eval(default), check) for name, default, _, check in rows}
     assert found == {one.full_name: (one.default, one.id) for one in SETTINGS.values()}
     assert all(text.strip() for _, _, text, _ in rows)
+
+
+def test_settings_page_has_ten_first_settings() -> None:
+    assert len(set(FIRST_SETTINGS)) == 10
+    assert set(FIRST_SETTINGS) <= set(SETTINGS)
 
 
 def test_commands_page_has_each_command_with_its_switches_and_its_lock() -> None:

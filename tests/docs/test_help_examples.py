@@ -18,7 +18,7 @@ COMMANDS = {
     str(command.key): str(command.__doc__)
     for command in sorted(AICmdSet().commands, key=lambda command: str(command.key))
 }
-CONFIRMED = re.compile(r"^ai/forget (?:= anna|here)$", re.MULTILINE)
+CONFIRMED = re.compile(r"^(?:ai/forget (?:= anna|here)|component/revert mood = 1)$", re.MULTILINE)
 """Examples that ask for a confirmation, which the test gives."""
 TYPED = re.compile(r"^ {4}\|w(.+?)\|n", re.MULTILINE)
 DEMO = {str(entry["key"]): str(entry["text"]) for entry in HELP_ENTRY_DICTS}
@@ -61,10 +61,11 @@ SET_UP: Mapping[str, Callable[[Any], None]] = {
 @pytest.mark.long
 @pytest.mark.parametrize("key", COMMANDS)
 def test_examples_in_the_help_of_a_command_work(key: str, village: Any) -> None:
-    found = EXAMPLES.search(COMMANDS[key])
+    found = EXAMPLES.findall(COMMANDS[key])
     assert found
     SET_UP.get(key, id)(village)
-    village.types(CONFIRMED.sub(r"\g<0>\nyes", textwrap.dedent(found[1])))
+    for examples in found:
+        village.types(CONFIRMED.sub(r"\g<0>\nyes", textwrap.dedent(examples)))
 
 
 @pytest.mark.parametrize("key", DEMO)

@@ -36,16 +36,16 @@ def test_hostile_card_files_do_no_harm(harbour: Harbour) -> None:
             (folder / file).write_bytes(content)
             with subject.attack(name):
                 harbour.builder.client.send(f"card/import {file} = Hostile{number}")
-                wanted = words if name in REFUSED else "To put it in force"
+                wanted = words if name in REFUSED else "To approve it"
                 harbour.builder.client.wait_for(in_lines(wanted), seconds=PATIENCE_SECONDS)
         with subject.attack("a way out of the folder"):
             for way in ("../../../server/conf/secret_settings.py", "/etc/passwd", "..\\x.json"):
                 shown = harbour.builder.types(f"card/import {way}")
                 assert "SECRET" not in shown, shown
                 assert "root:" not in shown, shown
-        with subject.attack("none of them is in force"):
+        with subject.attack("none of them is approved"):
             shown = harbour.builder.types("card")
-            assert re.findall(r"Hostile\d+ +(?!not )in force", shown) == [], shown
+            assert re.findall(r"^ +\d+ +Hostile\d+", shown, re.M) == [], shown
 
 
 def suffix_of(content: bytes) -> str:
@@ -69,9 +69,9 @@ def test_hostile_card_depths_stay_inside_the_history(harbour: Harbour) -> None:
     put_card(harbour)
     with audit("depths", harbour) as subject:
         harbour.builder.client.send("card/import deep.json")
-        harbour.builder.client.wait_for("To put it in force", seconds=PATIENCE_SECONDS)
+        harbour.builder.client.wait_for("To approve it", seconds=PATIENCE_SECONDS)
         harbour.builder.types(f"card/approve {CARD}")
-        harbour.builder.client.send(f"card/assign dorn = {CARD}")
+        harbour.builder.client.send(f"card/assign {CARD} = dorn")
         harbour.builder.client.wait_for(
             in_lines(f"Dorn plays the card {CARD}"), seconds=PATIENCE_SECONDS
         )

@@ -31,12 +31,12 @@ def test_attacks_reveal_no_secrets(harbour: Harbour) -> None:
     scene = harbour.scene("leaks", npc="Vera")
     anna = scene.enters(harbour.anna)
     harbour.admin.types(
-        "kb/new sacks = Sacks",
+        "kb/create sacks = Sacks",
         "kb/edit sacks/The Sacks",
         PASSAGE,
         ":wq",
         "kb/restricted sacks = on",
-        "kb/bind sacks = npc:vera",
+        "kb/assign sacks = npc:vera",
     )
     harbour.builder.types("ai/tools vera = knowledge_base_search")
     with audit("leaks", harbour) as subject:

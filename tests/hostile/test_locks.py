@@ -50,7 +50,7 @@ LOOKS = (
         "component/preview/full grim = A",
     ),
     *("kb", "kb hoards", "kb/pages hoards", "kb/search hoards = smugglers", "kb/vault hoards"),
-    *("kb/show hoards/The Hoard", "kb/show hoards/The Hoard/1", "kb/links hoards/The Hoard"),
+    *("kb hoards/The Hoard", "kb hoards/The Hoard/1", "kb/links hoards/The Hoard"),
     *("kb/requires hoards/The Hoard", "kb/revisions hoards/The Hoard", "kb/hints hoards"),
     *("kb/edit hoards/The Hoard", "kb/drafts hoards", "kb/vault hoards = readings"),
     *("lore/why grim = kb_meta_prompt", "lorekeeper hoards = smugglers"),
@@ -61,15 +61,19 @@ UNDOES = (
     *("kb/lock hoards/The Hoard = off", "kb/lock hoards/The Hoard = view:all()"),
     *("kb/rename hoards/The Hoard = Old Hoard", "kb/remove hoards/The Hoard"),
     *("kb/revert hoards/The Hoard = 1", "kb/set hoards/mediation = hints"),
-    *("kb/restricted hoards = off", "kb/unbind hoards = npc:grim", "kb/new hoards = Mine"),
-    *("kb/bind hoards = game", "kb/set hoards/vault = on", "kb/set hoards/direct = 99999"),
+    *("kb/restricted hoards = off", "kb/unassign hoards = npc:grim", "kb/create hoards = Mine"),
+    *("kb/assign hoards = game", "kb/set hoards/vault = on", "kb/set hoards/direct = 99999"),
 )
 UNTAGS = (
     *("@tag/del gard = outsider", "@tag/del gard", "@tag gard = outsider2", "@lock gard = x:all()"),
     *("@typeclass/reset gard = evennia_ai.typeclasses.AINPC", "@name gard = Gardd", "@wipe gard"),
     *("kb/release guarded = gardd", "kb/release guarded", "kb/restricted guarded = off"),
     *("kb/set guarded/locks = off", "kb/set guarded/mediation = hints", "kb/remove guarded"),
-    *("kb/unbind guarded = npc:gardd", "kb/bind guarded = game", "kb/set guarded/direct = 9999"),
+    *(
+        "kb/unassign guarded = npc:gardd",
+        "kb/assign guarded = game",
+        "kb/set guarded/direct = 9999",
+    ),
 )
 
 
@@ -96,7 +100,7 @@ def test_attacks_do_not_get_past_locks(harbour: Harbour) -> None:
             for line in (
                 "ai/replay grim = 1 full",
                 "ai/history grim = full",
-                "kb/show hoards/The Hoard",
+                "kb hoards/The Hoard",
             ):
                 assert CANARY not in builder.types(line), line
 
@@ -131,13 +135,13 @@ def is_guarded(harbour: Harbour, anna: Any) -> None:
 def make_base(harbour: Harbour, key: str, locks: str, *, npc: str) -> None:
     """Make a base with one page, which the superuser binds to the current NPC."""
     shown = harbour.admin.types(
-        f"kb/new {key} = {key.title()}",
+        f"kb/create {key} = {key.title()}",
         f"kb/edit {key}/The Hoard",
         PASSAGE,
         ":wq",
         f"kb/set {key}/locks = {locks}",
-        f"kb/bind {key} = npc:{npc}",
-        f"kb/show {key}/The Hoard",
+        f"kb/assign {key} = npc:{npc}",
+        f"kb {key}/The Hoard",
     )
     assert CANARY in shown, shown
 

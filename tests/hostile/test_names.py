@@ -106,7 +106,7 @@ def test_hostile_names_do_no_harm(harbour: Harbour) -> None:
                 assert f"words: Kind. {claim}" not in told["content"], told
         with subject.attack("a persona deep in the history that all share"):
             assert "0 to 4" in attacker.types("persona/place = depth 1000")
-        attacker.types("persona/clear")
+        attacker.types("persona/remove")
         for name in NAMES:
             with subject.attack(repr(name)):
                 asked = plays(scene, attacker, name)

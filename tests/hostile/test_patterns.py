@@ -69,11 +69,11 @@ def test_hostile_patterns_do_not_block_the_game(harbour: Harbour) -> None:
     scene = harbour.scene("patterns", npc="Rune")
     anna = scene.enters(harbour.anna)
     imported = harbour.builder.types(f"lore/import {BOOK}.json = {BOOK}")
-    attached = harbour.builder.types(f"lore/attach {BOOK} = npc:rune")
+    assigned = harbour.builder.types(f"lore/assign {BOOK} = npc:rune")
     with audit("patterns", harbour) as subject:
         with subject.attack("a book of nothing but patterns is imported"):
             assert BOOK in imported, imported
-            assert BOOK in attached, attached
+            assert BOOK in assigned, assigned
         for number, (name, (_, text)) in enumerate(PATTERNS.items()):
             with subject.attack(name):
                 request = scene.asks(anna, f"talk rune = {text}!")

@@ -30,7 +30,7 @@ SPIES = (
     "lore/create spies/key = /the quok+a/: CANA{{noop}}RY",
     "lore/create spies/all = the: {{lastMessage}}",
     "lore/set spies/all = constant yes",
-    "lore/attach spies = npc:wren",
+    "lore/assign spies = npc:wren",
 )
 LEFT_OUT = re.compile(
     "edit|create|import|export|spawn|approve|reject|move|start|remove|clear|delete|forget|reset"
@@ -51,7 +51,7 @@ def test_whispers_stay_private_under_attack(harbour: Harbour) -> None:
     anna = scene.enters(harbour.anna)
     builder = harbour.builder
     builder.types(
-        "ai/tell on", "kb/bind harbour = npc:wren", "ai/tools wren = knowledge_base_search"
+        "ai/tell on", "kb/assign harbour = npc:wren", "ai/tools wren = knowledge_base_search"
     )
     made = builder.types(*SPIES)
     with audit("whispers", harbour) as subject:

@@ -56,6 +56,7 @@ IN_A_GAME = (
     f"preset import {PRESET} --game .",
     "preset export quay quay.json",
     "replay --npc oren --turn 1",
+    "check kept",
     "history verify",
     "history export oren.jsonl --npc oren",
     "history import oren.jsonl --npc oren",

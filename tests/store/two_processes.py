@@ -151,7 +151,7 @@ def make_page(name: str) -> None:
     from evennia_ai.store.knowledge import knowledge_bases, pages
 
     knowledge_bases.save_base(BaseInfo(key="harbour", name="Harbour"), by=trusted(name))
-    knowledge_bases.bind_base("harbour", Scope(kind="npc", ref="12"), by=trusted(name))
+    knowledge_bases.assign_base("harbour", Scope(kind="npc", ref="12"), by=trusted(name))
     pages.save_page("harbour", the_ferry("It crosses.", was="", by=trusted(name)))
     say(ready=True)
 

@@ -110,8 +110,8 @@ def of_a_builder():
     yield from (
         "lore/secondary spybook/k6 = gold",
         "lore/mode frozen = frozen",
-        "lore/attach spybook = npc:oren",
-        "lore/attach frozen = npc:oren",
+        "lore/assign spybook = npc:oren",
+        "lore/assign frozen = npc:oren",
     )
 
 

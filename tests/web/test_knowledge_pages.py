@@ -31,7 +31,7 @@ def base(played):
     )
     write("harbour", "The Ferry", "The ferry sails at dusk. See [[The Bell]].")
     write("harbour", "The Bell", "The bell hung in the chapel.")
-    knowledge_bases.bind_base(
+    knowledge_bases.assign_base(
         "harbour", Scope(kind="npc", ref=played.npc.ai.ref), by=trusted("builder")
     )
     return "harbour"
@@ -48,7 +48,7 @@ def draft(base):
 def test_base_is_listed_searched_and_its_pages_shown(base, browser):
     client = browser("Builder")
     listed = {one["key"]: one for one in as_json(client, "/ai/kb/")["bases"]}
-    assert (listed[base]["pages"], listed[base]["bound_to"]) == (2, ["npc Oren"])
+    assert (listed[base]["pages"], listed[base]["assigned_to"]) == (2, ["npc Oren"])
     told = as_json(client, f"/ai/kb/{base}/?words=dusk")
     assert told["titles"] == ["The Bell", "The Ferry"]
     assert [one["title"] for one in told["hits"]] == ["The Ferry"]
@@ -80,7 +80,7 @@ def test_search_as_an_npc_shows_what_the_npc_finds_and_stores_nothing(played, ba
     assert knowledge_searches.bases_of(played.npc.ai.ref) == frozenset()
     text = client.post(f"/ai/kb/{base}/", asked).content.decode()
     assert "Oren finds 1 passage." in text
-    knowledge_bases.unbind_base(
+    knowledge_bases.unassign_base(
         base, Scope(kind="npc", ref=played.npc.ai.ref), by=trusted("builder")
     )
     assert "may not search this base" in client.post(f"/ai/kb/{base}/", asked).content.decode()
@@ -162,7 +162,7 @@ def cellar(played, base):
     wanted = read_page(page.name, f"Under the old quay: {CANARY}.")
     made = PageDraft(page=wanted, was=page.revision, by=trusted("lorekeeper"))
     number = page_drafts.add_draft("cellar", made, task="Older.", context_meta={}).number
-    knowledge_bases.bind_base(
+    knowledge_bases.assign_base(
         "cellar", Scope(kind="npc", ref=played.npc.ai.ref), by=trusted("builder")
     )
     vaulted(played, f"Under the quay: {CANARY}.")

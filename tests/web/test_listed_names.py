@@ -28,8 +28,8 @@ def test_lists_of_books_and_bases_name_their_npcs_and_rooms(played, browser):
     [attached] = [one["attached"] for one in books if one["name"] == "inn"]
     names = {"npc Oren", "room Ferry Landing", "game", "faction ring", "room #99999"}
     assert set(attached) == names
-    knowledge_bases.bind_base("library", room, by=trusted("builder"))
-    assert "room Ferry Landing" in client.get("/ai/kb/library/?format=json").json()["bound_to"]
+    knowledge_bases.assign_base("library", room, by=trusted("builder"))
+    assert "room Ferry Landing" in client.get("/ai/kb/library/?format=json").json()["assigned_to"]
 
 
 def test_cards_are_sorted_without_regard_to_case(played, browser):

@@ -25,7 +25,7 @@ class Taken:
 
     name: str
     number: int
-    state: Literal["waiting", "in force"]
+    state: Literal["waiting", "approved"]
     grants: Grants
     text: str
 
@@ -123,7 +123,7 @@ def _approved(card: StoredCard) -> Taken:
     return _in_force(
         card,
         f"Card {card.name}, revision {card.revision}, is approved {_with(card.grants)}. To let an"
-        f" NPC play it, in the game: card/assign <npc> = {card.name}",
+        f" NPC play it, in the game: card/assign {card.name} = <npc>",
     )
 
 
@@ -137,7 +137,7 @@ def _unchanged(card: StoredCard) -> Taken:
 
 def _in_force(card: StoredCard, text: str) -> Taken:
     return Taken(
-        name=card.name, number=card.revision, state="in force", grants=card.grants, text=text
+        name=card.name, number=card.revision, state="approved", grants=card.grants, text=text
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 from xml.etree import ElementTree
 
 from evennia_ai.cli.cards import card_findings
+from evennia_ai.cli.game.asking import ask_again
 from evennia_ai.cli.output import BAD_INPUT, FINDING, write_file, write_json, write_lines
 from evennia_ai.cli.terminal import shown_progress
 from evennia_ai.engine.errors import EvenniaAIError, FormatError
@@ -24,9 +25,6 @@ from evennia_ai.formats.kept import KIND, change_lines
 from evennia_ai.formats.lorebooks.editing.lints import lint_book
 from evennia_ai.npc.views.kept import CheckedCase, KeptChecker, case_files
 from evennia_ai.npc.views.parse_cache import attached_book, parsed_card
-from evennia_ai.services.endpoints import access_in_loop
-from evennia_ai.services.llm.chat import as_chat_message
-from evennia_ai.services.llm.speech import spoken_text
 from evennia_ai.services.settings.game import Conf
 from evennia_ai.store.authored.cards import CARDS, get_card
 from evennia_ai.store.authored.lorebooks import LOREBOOKS, get_book
@@ -71,7 +69,7 @@ def check(
             one = replace(one, state="same")
         found.append(one)
     differing = [one for one in found if one.state == "differs"]
-    replies = asyncio.run(_asked(differing, conf)) if ask and differing else {}
+    replies = asyncio.run(ask_again(differing, conf)) if ask and differing else {}
     findings = list(_findings(conf))
     if junit is not None:
         write_file(junit, _junit(found), kind="report", force=True)
@@ -88,36 +86,6 @@ def _with_progress(files: Sequence[Path]) -> Iterator[Path]:
         for done, path in enumerate(files, start=1):
             yield path
             progress("cases", done, len(files))
-
-
-async def _asked(differing: Sequence[CheckedCase], conf: Conf) -> dict[str, str]:
-    """Ask the model again for each case. Return the replies by the names of the cases.
-
-    Raises:
-        FormatError: The profile has no server.
-        ModelError: The server gave no reply.
-    """
-    profile = conf.profiles[conf.model_roles["speaker"][0]]
-    if profile.client not in ("openai", "anthropic"):
-        raise FormatError(
-            KIND,
-            f"--ask needs a model, and the profile '{profile.name}' of this game has no server",
-        )
-    access = access_in_loop(profile, conf)
-    client: Any = access.client
-    replies: dict[str, str] = {}
-    try:
-        for one in differing:
-            assert one.prompt is not None and one.case is not None  # it was composed
-            request = access.request(
-                [as_chat_message(message) for message in one.prompt.messages],
-                max_tokens=profile.reply_tokens,
-            )
-            reply = await client.answer(request, None)
-            replies[one.name] = spoken_text(reply.text, own_names=[one.case.npc.name])
-    finally:
-        await client.aclose()
-    return replies
 
 
 def _lines(

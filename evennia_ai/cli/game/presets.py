@@ -27,7 +27,7 @@ class _Taken:
 
     name: str
     number: int
-    state: Literal["waiting", "in force"]
+    state: Literal["waiting", "approved"]
     grants: Grants
     text: str
 
@@ -138,7 +138,7 @@ def _in_force(preset: StoredPreset, text: str) -> _Taken:
     return _Taken(
         name=preset.name,
         number=preset.revision,
-        state="in force",
+        state="approved",
         grants=preset.grants,
         text=text,
     )

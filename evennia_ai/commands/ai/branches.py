@@ -49,7 +49,6 @@ class BranchSwitches(StrictCommand):
         self.show(_prompt_lines(self.caller, npc, number, part_called(self.rhs or "")))
 
     def branch_close(self) -> None:
-        self.refuse_value()
         wanted = self.wanted("ai/branch/close <npc>")
         gone = next((ref for ref in _deleted_npc_refs(self.caller) if wanted == name_of(ref)), None)
         if gone is not None:

@@ -41,6 +41,7 @@ from evennia_ai.commands.ai.status import compact_room, overview_lines, status_l
 from evennia_ai.commands.base import BUILDER_LOCK, CommandError, Run, alike
 from evennia_ai.commands.naming import (
     counted_number,
+    is_npc_name,
     npc_and_number,
     npc_named,
     turn_of,
@@ -70,75 +71,118 @@ FULL: Final = "full"
 
 class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches, KeptSwitches):
     """
-    Look into the mind of an NPC
+    Look into the NPCs of the game and control them
 
     Usage:
-      ai
-      ai <npc>
-      ai/<switch> <npc>[/<turn, page or #number>] [= <value>]
+      ai [<npc>]
+      ai/<switch> [<npc>] [= <value>]
 
-    How NPCs are doing:
+    The text that a model gets is called the prompt, and one answer a turn.
+
+    Switches:
       start    - a list of tasks, and the command for each
-      list     - [<part of a name>][/<page>]: all NPCs of the game, or those with
-                 this in their name or in the name of their room
-      log      - <npc>[/<page>]: its newest turns: when, for whom, what they cost
-                 and how they ended; also changes of its settings
-      on       - <npc>: let it answer
+      context  - <npc>[/<turn>]: the newest prompt on one screen
+      why      - <npc> = <item>: why something is in the prompt or not. Name it
+                 by its key, by an entry's name (the ferry) or by a message's
+                 number (#12)
+      history  - <npc>[/<page>]: what was said and done, the newest last
+      undo     - <npc> [= <how many>]: its newest exchanges no longer count
+      retry    - <npc> [= <hint>]: let it answer the last event again; the hint
+                 is only for this answer
+      reset    - <npc>: start the conversation in its room over; what it learnt
+                 stays
       off      - <npc>: let it be silent; it still hears and remembers
+      on       - <npc>: let it answer
+      set      - <npc> [= <setting> [<value>]]: its own settings; a setting
+                 without a value gets its usual value again
+      profile  - [<npc> [= <profile>]]: list the models, or choose one for an NPC
+      limits   - [<npc>]: how much models may be used, and how much they were
+      stopall  - [= <reason>]: EMERGENCY: stop all NPCs of the game at once
+      startall - let them answer again
 
-    What an NPC was told. The text that a model gets is called the prompt:
+    Examples:
+      ai oren
+      ai/context oren
+      ai/why oren = the ferry
+      ai/undo oren
+      ai/set oren = temperature 0.7
+
+    For more, type help ai/prompts, or another of the topics below.
+
+    # subtopics
+
+    ## prompts
+
+    See what an NPC was told, and why. component/preview <npc> shows the prompt
+    that it would get now.
+
+    Switches:
       context  - <npc>[/<turn>] [= full | history | lore | left out | changes]:
-                 the newest prompt on one screen, or one part of it; changes:
-                 what differs from the turn before
-      why      - <npc>[/<turn>] = <item>: why something is in the prompt or not.
-                 Name it by its key, by an entry's name (the ferry) or by a
-                 message's number (#12); <npc>/<turn> [= full]: who wrote each
-                 text of a turn, and since when the NPC knew it
+                 the prompt of a turn, or one part of it; changes: what differs
+                 from the turn before
+      why      - <npc>[/<turn>] = <item>: why something is in the prompt or not;
+                 <npc>/<turn> [= full]: who wrote each text of a turn, and since
+                 when the NPC knew it
+      replay   - <npc> = <turn> [full]: the exact prompt of a past turn; full:
+                 also what was said before it
       cache    - <npc>: how much of each prompt was the same as in the one
                  before; a provider may charge less for that part
       debug    - <npc>[/<turn>]: four steps of a turn: were the facts of the
                  moment in the prompt, was knowledge searched, was a safe
                  summary made, and how the turn ended
-
-    What was said and done. One answer of an NPC is called a turn:
-      history  - <npc>[/<page>] [= full]: what is recorded, the newest last;
-                 whispers are marked; full: also the texts of prompts
-      replay   - <npc> = <turn> [full]: the exact prompt of a past turn; full:
-                 also what was said before it
-      verify   - <npc>: check that nobody changed the records in the database
-      export   - <npc>[/<conversation>] [= <name>]: write a conversation, also a
-                 whispered one, into a file of the card folder; with a name: as
-                 a chat that SillyTavern can read
-      import   - <npc> [= <file> [with <player>] [as <name>]]: import such a file
-                 or a chat of SillyTavern (Admins); without a file: list them
       request  - <npc>[/<turn>]: write everything that the prompt was made from
                  into a file of the card folder; you can send it with a bug
                  report, and evennia-ai compose --request makes the same prompt
+      watch    - [<npc>]: open a pane of the web client that follows the newest
+                 prompt of an NPC, or of the one who answered you last
+
+    Examples:
+      ai/context oren = changes
+      ai/why oren = mood
+      ai/why oren = #4
+      ai/why oren/2
+      ai/why oren/2 = mood
+      ai/replay oren = 2
+      ai/debug oren
+      ai/request oren
+      ai/watch oren
+
+    ## kept
+
+    Keep good answers, and see whether a later change gives them another prompt.
+
+    Switches:
       keep     - <npc>[/<turn>] [= <what it is about>]: keep a good answer, to be
                  told when its prompt becomes another one
       kept     - [<case>]: list the kept answers and their states, or show what
                  differs in one
       kept/accept - <case>: the prompt that it gets now is right
-      branch   - <npc>/<turn>: continue from a past turn, unheard by the game;
-                 then <npc> = <text>: say something; <npc>: show what was said
+
+    Examples:
+      ai/keep oren = asks about the night ferry
+      ai/kept
+
+    ## branches
+
+    Try out a conversation from a past turn. The game hears nothing of it.
+
+    Switches:
+      branch   - <npc>/<turn>: continue from a past turn; then <npc> = <text>:
+                 say something; <npc>: show what was said
       branch/prompt - <npc>[/<turn of the branch>] [= <part>]: show its prompt
       branch/close - <npc>: erase your branch
-      forget   - [<npc>] = <player>: erase what a player whispered, the answers,
-                 and what NPCs remember of the player (Admins); what was said
-                 aloud stays; here or room:<room>: erase what was said aloud in
-                 a room and what NPCs learnt from it
 
-    Take back what was said (nothing is erased):
-      undo     - <npc> [= <how many>]: its newest exchanges no longer count
-      retry    - <npc> [= <hint>]: let it answer the last event again; the hint
-                 is only for this answer
-      correct  - <npc>/#<number> = <text>: from now on it said this instead
-      reset    - <npc>: start the conversation in its room over; what it learnt
-                 stays
-                 All four: <npc>/<conversation> for another conversation, such
-                 as a whispered one
+    Examples:
+      say Oren, does the ferry run tonight?
+      ai/branch oren/1
+      ai/branch oren = What if I had paid?
+      ai/branch/close oren
 
-    What an NPC remembers:
+    ## memory
+
+    See and change what an NPC remembers.
+
+    Switches:
       memory   - <npc>[/<page>]: its memories, those that fit best now first;
                  <npc> = [about <player>:] <text>: add one;
                  <npc>/#<id> [= <text> | importance <1-10> | remove]: show,
@@ -146,78 +190,86 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches, Ke
       compact  - <npc>: replace the older part of the conversation in its room by
                  a summary, if that makes prompts shorter; nothing is lost
 
-    How an NPC behaves, and its model:
+    Examples:
+      ai/memory oren = about anna: Anna owes Oren a rope.
+      ai/memory oren
+      ai/compact oren
+
+    ## records
+
+    See, check, move and erase what was said. Nothing is erased by undo, retry,
+    correct and reset: what was taken back no longer counts, and ai/history still
+    shows it. All four take <npc>/<conversation> for another conversation, such
+    as a whispered one.
+
+    Switches:
+      history  - <npc>[/<page>] [= full]: what is recorded, the newest last;
+                 whispers are marked; full: also the texts of prompts
+      correct  - <npc>/#<number> = <text>: from now on it said this instead
+      verify   - <npc>: check that nobody changed the records in the database
+      export   - <npc>[/<conversation>] [= <name>]: write a conversation, also a
+                 whispered one, into a file of the card folder; with a name: as
+                 a chat that SillyTavern can read
+      import   - <npc> [= <file> [with <player>] [as <name>]]: import such a file
+                 or a chat of SillyTavern (Admins); without a file: list them
+      forget   - [<npc>] = <player>: erase what a player whispered, the answers,
+                 and what NPCs remember of the player (Admins); what was said
+                 aloud stays; here or room:<room>: erase what was said aloud in
+                 a room and what NPCs learnt from it
+
+    Examples:
+      ai/history oren/1
+      ai/verify oren
+      ai/export oren = evening
+      ai/import oren
+      ai/forget = anna
+      ai/forget here
+
+    ## behaviour
+
+    Choose how an NPC behaves.
+
+    Switches:
       mode     - <npc> [= name_match | always | whisper_only | decide]: what it
                  listens to
       tools    - <npc> [= <tools>]: what it may do besides talking; +name adds a
                  tool, -name takes one, none takes all; dangerous ones change
                  the world
-      set      - <npc> [= <setting> [<value>]]: its own settings; a setting
-                 without a value gets its usual value again
-      profile  - [<npc> [= <profile>]]: list the models, or choose one for an NPC
-      check    - [<profile>]: test its server in ten seconds: address, key, model,
-                 streaming, tools, window, speed, and what to do (Admins)
-
-    Limits:
-      tell     - [on | off]: get a message when a call of a model fails, a limit
-                 is reached, or a prompt shares less with the one before
-      watch    - [<npc>]: open a pane of the web client that follows the newest
-                 prompt of an NPC, or of the one who answered you last
-      limits   - [<npc>]: how much models may be used, and how much they were
-      pause    - <npc> [= <reason>]: stop all calls of models for this NPC
-      resume   - <npc>: end the pause
-
-    EMERGENCY:
-      stopall  - [= <reason>]: stop all NPCs of the game at once; NPCs that were
-                 about to answer do not answer
-      startall - let them answer again
 
     Examples:
-      ai oren
-      ai/start
-      ai/context oren
-      ai/context oren = changes
-      ai/why oren = mood
-      ai/why oren = the ferry
-      ai/why oren = #4
-      ai/why oren/2
-      ai/why oren/2 = mood
-      ai/history oren
-      ai/history oren/1
-      ai/replay oren = 2
-      ai/undo oren
-      ai/reset oren
-      ai/debug oren
-      ai/memory oren = about anna: Anna owes Oren a rope.
-      ai/memory oren/#1 = importance 8
       ai/mode oren = decide
       ai/tools oren = say, look
       ai/tools oren = +give, -say
       ai/set oren
-      ai/set oren = temperature 0.7
       ai/set oren = temperature
       ai/profile oren = default
-      ai/check default
-      ai/verify oren
-      ai/export oren = evening
-      ai/request oren
-      ai/import oren
-      ai/keep oren = asks about the night ferry
-      ai/kept
-      ai/branch oren/2
-      ai/branch oren = What if I had paid?
-      ai/branch/close oren
-      ai/forget = anna
-      ai/forget here
-      ai/off oren
+
+    ## operating
+
+    Keep an eye on all NPCs of the game and on what they cost.
+
+    Switches:
+      list     - [<part of a name>][/<page>]: all NPCs of the game, or those with
+                 this in their name or in the name of their room
+      log      - <npc>[/<page>]: its newest turns: when, for whom, what they cost
+                 and how they ended; also changes of its settings
+      tell     - [on | off]: get a message when a call of a model fails, a limit
+                 is reached, or a prompt shares less with the one before
+      check    - [<profile>]: test its server in ten seconds: address, key, model,
+                 streaming, tools, window, speed, and what to do (Admins)
+      pause    - <npc> [= <reason>]: stop all calls of models for this NPC
+      resume   - <npc>: end the pause
+
+    Examples:
       ai/list landing
       ai/log oren
       ai/tell on
-      ai/watch oren
+      ai/check default
       ai/pause oren = says strange things
+      ai/resume oren
+      ai/limits
       ai/stopall = the bill
-
-    To see the prompt that an NPC would get now, use component/preview <npc>.
+      ai/startall
     """
 
     key = "ai"
@@ -243,9 +295,26 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches, Ke
         "startall": "start_all",
     }
     whole_words = frozenset({"stopall", "startall", "forget", "reset"})
-    # `enable` and `disable` are the words of other commands. `res` and `w` were short for these
-    # switches before switches with the same beginning were added.
-    other_words = {"res": "resume", "w": "why", "enable": "on", "disable": "off"}
+    without_value = frozenset(
+        {
+            *("", "start", "list", "log", "on", "off", "cache", "debug", "compact", "check"),
+            *(
+                "verify",
+                "request",
+                "reset",
+                "branch/close",
+                "watch",
+                "limits",
+                "resume",
+                "startall",
+                "kept",
+                "kept/accept",
+            ),
+        }
+    )
+
+    def names_something(self, text: str) -> bool:
+        return is_npc_name(self.caller, text.partition("/")[0].strip())
 
     def status(self) -> None:
         if not self.lhs:
@@ -306,7 +375,6 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches, Ke
 
     def debug(self) -> None:
         usage = "ai/debug <npc>[/<turn>]"
-        self._refuse_right_side(usage)
         npc, number = npc_and_number(self.caller, self.wanted(usage), what="turn")
         self.show(debug_lines(self.caller, npc, turn_or_newest(npc, number)))
 
@@ -343,7 +411,6 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches, Ke
 
     def check(self) -> None:
         refuse_all_but_admins(self.caller, "check")
-        self._refuse_right_side("ai/check [<profile>]")
         live, name = runtime(), self.args.strip()
         access = live.access
         if name:
@@ -365,7 +432,6 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches, Ke
 
     def request(self) -> None:
         usage = "ai/request <npc>[/<turn>]"
-        self._refuse_right_side(usage)
         npc, number = npc_and_number(self.caller, self.wanted(usage), what="turn")
         self.say(write_request(self.caller, npc, turn_or_newest(npc, number)))
 
@@ -404,12 +470,7 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches, Ke
         self.say(write(npc, self.rhs, by=self.actor))
 
     def _npc(self, usage: str) -> Any:
-        self._refuse_right_side(usage)
         return npc_named(self.caller, self.wanted(usage))
-
-    def _refuse_right_side(self, usage: str) -> None:
-        if self.rhs is not None:
-            raise CommandError(f"Usage: {usage}, without '='. Nothing was changed.")
 
     def _forgotten(self, player_ref: str, npc: NPC | None) -> Generator[Any, Any, None]:
         by = self.actor

@@ -244,8 +244,6 @@ class ControlSwitches(StrictCommand):
 
     def reset(self) -> None:
         usage = "ai/reset <npc>[/<conversation>]"
-        if self.rhs is not None:
-            raise CommandError(f"Usage: {usage}, without '='. Nothing was changed.")
         npc, number = npc_and_number(self.caller, self.wanted(usage), what="conversation")
         self.tell_of(commit_reset(npc, number, by=self.actor), by=self.say)
 

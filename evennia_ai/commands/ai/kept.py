@@ -13,7 +13,6 @@ from evennia_ai.commands.folder import FolderKind, path_in, shown_path
 from evennia_ai.commands.kept_cases import MOST_CASES, checked, read_kept
 from evennia_ai.commands.naming import npc_and_number, turn_or_newest
 from evennia_ai.commands.screens import Row, diffed
-from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.engine.history.records import RecordKind
 from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, wrap_text
 from evennia_ai.formats.kept import SUFFIX, case_text, change_lines
@@ -50,7 +49,6 @@ class KeptSwitches(StrictCommand):
 
     def kept(self) -> None:
         """List the kept cases with their states, or show what differs in one."""
-        self.refuse_value()
         if self.args.strip():
             self.show(_difference(self.caller, self._checked_case()))
             return
@@ -59,7 +57,6 @@ class KeptSwitches(StrictCommand):
 
     def kept_accept(self) -> None:
         """Write the prompt that a case gets now as what must hold of it."""
-        self.refuse_value()
         if not self.args.strip():
             raise CommandError("Usage: ai/kept/accept <case>. Nothing was changed.")
         found = self._checked_case()
@@ -79,25 +76,22 @@ def _keep(caller: Any, npc: NPC, turn: StoredTurn, about: str) -> str:
     """Write a turn into a new file of the folder of kept cases. Return a line about it.
 
     Raises:
-        CommandError: Something in it is hidden from `caller`, or it can no longer be read back.
+        CommandError: Something in it is hidden from `caller`, or the turn cannot be replayed.
+        NotReadBackError: Some of its inputs can no longer be read back.
+        KeptCaseError: Its inputs do not give the prompt that was sent.
     """
     sent = replay_stored_turn(turn)
     if sent.problem:
         raise CommandError(f"Turn {turn.number} cannot be replayed: {sent.problem}. {_NOTHING}")
     seer, acts = seer_for(caller, npc.ai.ref), acts_of(turn)
-    try:
-        past = past_of(seer, turn)
-        if past.hidden or seer.hides_some(acts):
-            raise CommandError(
-                f"Turn {turn.number} of {npc.key} has words, lore, memories or facts that locks"
-                f" hide from you. {_NOTHING} A builder who may see them can keep it."
-            )
-        reply = "\n".join(one.body for one in acts if one.kind is RecordKind.ASSISTANT and one.body)
-        case = kept_case(turn, past, about=about, reply=reply, name_of=_key_of)
-    except EvenniaAIError as error:
-        if isinstance(error, CommandError):
-            raise
-        raise CommandError(f"Turn {turn.number} cannot be kept: {error}. {_NOTHING}") from error
+    past = past_of(seer, turn)
+    if past.hidden or seer.hides_some(acts):
+        raise CommandError(
+            f"Turn {turn.number} of {npc.key} has words, lore, memories or facts that locks hide"
+            f" from you. {_NOTHING} A builder who may see them can keep it."
+        )
+    reply = "\n".join(one.body for one in acts if one.kind is RecordKind.ASSISTANT and one.body)
+    case = kept_case(turn, past, about=about, reply=reply, name_of=_key_of)
     name = _UNSAFE.sub("-", f"{npc.key} {about or turn.number}".lower()).strip("-")
     path = free_path(conf().kept_folder, name[:_MOST_NAME].strip("-") or "case")
     write_whole(path, case_text(case))

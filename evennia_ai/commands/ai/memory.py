@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, Final
 
 from evennia_ai.commands.base import CommandError, and_more, counted, name_of, revision_in_words
-from evennia_ai.commands.naming import npc_and_number, npc_named, place_named
+from evennia_ai.commands.naming import npc_and_number, npc_named, place_named, player_called
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.memory.learning import judge_text
 from evennia_ai.engine.memory.memories import MAX_TEXT, USUAL_IMPORTANCE, Memory
@@ -84,7 +84,7 @@ def _add_memory(caller: Any, npc: NPC, words: str, *, by: Actor) -> str:
     given = _ABOUT.fullmatch(words)
     about = ""
     if given is not None:
-        about = place_named(caller, f"player:{given['who'].strip()}", known=()).ref
+        about = player_called(caller, given["who"].strip(), known=()).ref
     text, now = _checked_text(given["text"] if given else words), hours_now()
     new = Memory(
         id=store.NEW,
@@ -217,7 +217,7 @@ def _change_lines(changes: Sequence[MemoryChange], seer: Seer) -> Iterator[str]:
 def player_named(caller: Any, name: str) -> str:
     """Return the ID of a player. A deleted player can be named by number, such as #12."""
     known = {Scope(kind="player", ref=ref) for ref in (*private_partners(), *people())}
-    return place_named(caller, f"player:{name}", known=known).ref
+    return player_called(caller, name, known=known).ref
 
 
 def forget_player(
@@ -262,14 +262,10 @@ def forget_room_after_yes(
 
 def _room_ref(caller: Any, text: str) -> str:
     """Return the ID of the room that `here` or `room:<room>` names."""
-    if text.strip().lower() in ("here", "room"):
-        if caller.location is None:
-            raise CommandError("You are in no room; name one as room:<room>. Nothing was erased.")
-        return str(caller.location.id)
-    if not text.lower().startswith("room:"):
+    if text.lower() != "here" and not text.lower().startswith("room:"):
         raise CommandError(f"Usage: {FORGET_USAGE}. Nothing was erased.")
     known = {Scope(kind="room", ref=ref) for ref in room_refs()}
-    return place_named(caller, text, known=known).ref
+    return place_named(caller, text, kinds=("here", "room"), known=known, what="ai/forget").ref
 
 
 def _calls_in_words(done: Forgotten) -> str:

@@ -18,6 +18,7 @@ from evennia_ai.npc.mind.news import is_told, set_told
 from evennia_ai.npc.mind.status import LoggedTurn, npc_log
 from evennia_ai.npc.model_calls.limits import is_stopped
 from evennia_ai.npc.senses.presence import NPC
+from evennia_ai.services.llm.odd_replies import ODD
 from evennia_ai.store.model_calls import ANSWERED, OFFLINE, UNSENT, NewCall
 
 PAGE_TURNS: Final = 10
@@ -33,9 +34,9 @@ _WHY_UNSENT: Final = {
 INDEX: Final = (
     ("make a character", "card/create Mira = Mira sells herbs."),
     ("let it live here", "card/spawn Mira"),
-    ("see its card, change it", "card Mira, card/set, card/edit"),
+    ("see its card, change it", "card Mira, card/edit"),
     ("talk to it", "say Mira, hello    or: talk mira hello"),
-    ("give it lore", "lore/create, lore/attach"),
+    ("give it lore", "lore/create, lore/assign"),
     ("try which lore is active", "lore/test does the ferry run?"),
     ("tell it something for now", "note mira = She has a cold."),
     ("change what all NPCs are told", "component, component/edit house_rules"),
@@ -47,7 +48,7 @@ INDEX: Final = (
     ("take back what went wrong", "ai/undo, ai/retry, ai/correct, ai/reset"),
     ("try what would have been", "ai/branch mira/2"),
     ("see what it remembers", "ai/memory mira"),
-    ("let it look things up", "kb, kb/bind"),
+    ("let it look things up", "kb, kb/assign"),
     ("let it do things", "ai/tools mira = say, look"),
     ("choose its model, try it", "ai/profile mira = default, ai/check"),
     ("see who is busy, what it cost", "ai, ai mira, ai/limits"),
@@ -89,6 +90,11 @@ def log_lines(npc: NPC, number: int) -> list[str]:
         )
     told.sort(key=lambda one: one[0], reverse=True)
     lines = [line for _, some in told for line in some]
+    for model, outcome, times in log.odd_replies:
+        kinds = outcome.removeprefix(ODD).replace("+", ", ")
+        lines.insert(
+            0, f"    odd replies of {escape_controls(model or 'the model')}: {times} ({kinds})"
+        )
     head = f"What {npc.key} did, page {number}, the newest first:"
     more = [f"Older: ai/log {npc.key}/{number + 1}"] if log.has_older else []
     return [shown for line in (head, *lines, *more) for shown in wrap_hanging(line)]
@@ -156,8 +162,6 @@ class OperatingSwitches(StrictCommand):
             self.say("You get no messages about problems with models; ai/tell on switches them on.")
 
     def watch(self) -> None:
-        if self.rhs is not None:
-            raise CommandError("Usage: ai/watch [<npc>], without '='.")
         name = self.args.strip()
         of_npc = f"?npc={npc_named(self.caller, name).ai.ref}" if name else ""
         try:
@@ -173,22 +177,16 @@ class OperatingSwitches(StrictCommand):
         self.say(f"The pane shows what {name or 'the NPC who answers you'} is told.")
 
     def list_all(self) -> None:
-        if self.rhs is not None:
-            raise CommandError("Usage: ai/list [<part of a name>][/<page>], without '='.")
         part, _, page = (self.args or "").strip().partition("/")
         number = counted_number(page.strip(), what="page") if page else 1
         self.show(overview_lines(part.strip(), number))
 
     def log(self) -> None:
         usage = "ai/log <npc>[/<page>]"
-        if self.rhs is not None:
-            raise CommandError(f"Usage: {usage}, without '='.")
         npc, page = npc_and_number(self.caller, self.wanted(usage), what="page")
         self.show(log_lines(npc, page or 1))
 
     def limits(self) -> None:
-        if self.rhs is not None:
-            raise CommandError("Usage: ai/limits [<npc>], without '='.")
         npc = npc_named(self.caller, self.lhs) if self.lhs else None
         self.show(limit_lines(npc))
 
@@ -201,8 +199,6 @@ class OperatingSwitches(StrictCommand):
         )
 
     def resume(self) -> None:
-        if self.rhs is not None:
-            raise CommandError("Usage: ai/resume <npc>, without '='. Nothing was changed.")
         npc = npc_named(self.caller, self.wanted("ai/resume <npc>"))
         if not emergency.resume(npc, by=self.actor):
             raise CommandError(f"{npc.key} is not paused.")

@@ -297,6 +297,7 @@ ROWS: Final = (
     Row(name="tick", field="tick_seconds", read=_number, nothing="never"),
     _of_game("hops", "hop_limit", _whole),
     Row(name="thinking", field="thinking", read=str, usual=lambda own: own.conf.thinking_line),
+    _of_game("odd_replies", "odd_replies", str.lower),
     Row(name="talkativeness", field="talkativeness", read=_number),
     Row(name="languages", field="languages", read=_words, nothing="all", empty="none"),
     Row(name="react_to", field="react_to", read=_words, empty="what is addressed to it"),

@@ -321,7 +321,7 @@ def _status_lines(status: NPCStatus) -> Iterator[str]:
         "PAUSED": pause and f"{pause}, {day_and_time(pause.halted_at)}; ai/resume {name}",
         "waits because": escape_controls(now.waits_because),
         "answers by": f"{now.endpoint} ({where}){breaker}",
-        "card": status.card.name if status.card else f"none; card/assign {name} = <card> gives one",
+        "card": status.card.name if status.card else f"none; card/assign <card> = {name} gives one",
         "preset": status.preset and escape_controls(status.preset),
         "conversations": ", ".join(counts) or "none",
         "last turn": "none yet" if last is None else _turn_in_words(last),

@@ -12,6 +12,7 @@ from evennia_ai.commands.base import BUILDER_LOCK, CommandError, Run, alike
 from evennia_ai.commands.naming import (
     SeveralCalledSoError,
     component_named,
+    is_npc_name,
     npc_named,
     scope_named,
     whole_number,
@@ -28,10 +29,15 @@ from evennia_ai.commands.setup.component_shown import (
 )
 from evennia_ai.commands.setup.editor import EDITOR_KINDS, Edited, EditorKind, open_editor
 from evennia_ai.engine.actors import Actor
-from evennia_ai.engine.errors import StaticComponentError, UnknownComponentError
+from evennia_ai.engine.errors import (
+    EvenniaAIError,
+    StaticComponentError,
+    UnknownComponentError,
+)
 from evennia_ai.engine.prompt.components import PromptComponent, Scope
 from evennia_ai.engine.prompt.report import Report, number_of, trace_lines
 from evennia_ai.engine.text.columns import WIDTH, wrap_text
+from evennia_ai.engine.text.differences import diff_texts
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.views.looking import foreseen_report
 from evennia_ai.store.authored import components as store
@@ -49,22 +55,51 @@ class CmdComponent(ComponentFields):
     List, show and change the components that prompts are made of
 
     Usage:
-      component [@<scope>]
-      component <key or id>[@<scope>]
+      component [<key or id>[@<scope>]]
+      component @<scope>
       component <npc>
-      component/create <key>[@<scope>] [= [<id>][, <role>][: <text>]]
       component/<switch> <key or id>[@<scope>] [= <value>]
       component/preview[/full] <npc> [= <what you would say>]
-      component/context [<context> [= <off <key> | on <key> | reset>]]
+
+    A component is one text of the prompt. 'component oren' lists everything in
+    Oren's next prompt from top to bottom, also from cards, notes, lore and
+    facts, and the command that changes each.
 
     Switches:
-      create    - create a component; without an ID it gets a free one after
-                  those of its kind; without a text the editor opens
-      edit      - open the editor on its text
+      create    - [<id>][, <role>][: <text>]: create a component; without an ID
+                  it gets a free one after those of its kind; without a text the
+                  editor opens
+      edit      - <text>: write its text; without a text the editor opens
       depth     - <n [speech] | normal | bottom>: place it inside the history,
                   with n messages after it; with `speech` only what was said
                   counts, not who comes and goes; bottom: after the newest
                   message; 0 or normal: back at its ID. Without a value: show it
+      off       - keep it, but leave it out of every prompt
+      on        - use it in prompts again
+      remove    - remove it, after a question
+      revisions - show who changed it, and when; with a number: show what that
+                  revision changed
+      revert    - <number>: go back to an earlier revision; you see what would
+                  change and are asked first
+      preview   - show the prompt that an NPC would get now, or if you said
+                  something to it; this changes nothing
+
+    Examples:
+      component
+      component mood
+      component/create smell = {{char}} smells the sea.
+      component/create mood@npc:oren = 1200: Oren is in a foul temper.
+      component/depth mood = 2
+      component/revert mood = 1
+      component/preview oren = When does the ferry sail?
+
+    # subtopics
+
+    ## fields
+
+    Change the other fields of a component. Without a value each shows the field.
+
+    Switches:
       order     - <n>: at the same depth, a lower order comes first
       role      - <system | user | assistant | tool>: who speaks the text
       move      - <id>: give it another ID, which is its place in the prompt
@@ -75,49 +110,38 @@ class CmdComponent(ComponentFields):
       description - <text>: what it is for
       priority  - <n>: if a prompt is too long, a lower priority is left out first
       required  - <yes | no>: yes if no prompt may be sent without it
-      enable    - use it in prompts again
-      off       - keep it, but leave it out of every prompt
-      remove    - remove it, after a question
-      revisions - show who changed it, and when; with a number: show what that
-                  revision changed
-      revert    - <number>: go back to an earlier revision; you see what would
-                  change and are asked first
-      preview   - show the prompt that an NPC would get now, or if you said
-                  something to it; this changes nothing
-      preview/full - the same, with every message in full and all reasons
-      context   - leave a component out of one kind of turn only: conversation,
-                  whisper or autonomous (the NPC acts by itself)
 
     Examples:
-      component
-      component mood
-      component/create smell = {{char}} smells the sea.
       component/create weather = 1250, user: It rains.
-      component/create mood@npc:oren = 1200: Oren is in a foul temper.
-      component/depth mood = 2
-      component/depth mood = normal
       component/order mood@npc:oren = 50
-      component/revert mood = 1
-      component/preview oren
-      component/preview oren = When does the ferry sail?
+      component/description weather = What the sky does.
+
+    ## places
+
+    Its ID is the place of a component: 0 to 4999 are before the conversation,
+    5001 to 5499 are between the conversation and the facts of the moment (5500),
+    and so on. You can edit the components of the game itself (0, 1000, 1500 ...
+    7000), switch them off and give them a depth. You cannot move or remove them.
+    The history, the facts of the moment, the event and the results of tools
+    always stay where they are. If a depth is greater than the length of the
+    history, the component is placed at its top.
+
+    The scope is the whole game unless you name another: @game, @zone:<tag>,
+    @here, @room:<room>, @npc:<name> or @ and the name of an NPC. If several
+    scopes have the same key, the narrowest counts.
+
+    Switches:
+      preview/full - like preview, with every message in full and all reasons
+      context   - leave a component out of one kind of turn only: conversation,
+                  whisper or autonomous (the NPC acts by itself);
+                  component/context [<context> [= <off <key> | on <key> | reset>]]
+
+    Examples:
+      component @npc:oren
+      component/depth mood = normal
       component/context
       component/context whisper = off mood
       component/context whisper = reset
-
-    'component oren' lists everything in Oren's next prompt from top to bottom,
-    also from cards, notes, lore and facts, and the command that changes each.
-
-    A component is one text of the prompt. Its ID is its place: 0 to 4999 are
-    before the conversation, 5001 to 5499 are between the conversation and the
-    facts of the moment (5500), and so on. You can edit the components of the
-    game itself (0, 1000, 1500 ... 7000), switch them off and give them a depth.
-    You cannot move or remove them. The history, the facts of the moment, the
-    event and the results of tools always stay where they are.
-
-    The scope is the whole game unless you name another: @zone:<tag>, @room,
-    @room:<room> or @npc:<name>. If several scopes have the same key, the
-    narrowest counts. If a depth is greater than the length of the history, the
-    component is placed at its top.
     """
 
     key = "component"
@@ -127,7 +151,8 @@ class CmdComponent(ComponentFields):
     auto_help = True
     verbs = {
         "": "look",
-        **alike("create edit depth order role move volatile enable"),
+        **alike("create edit depth order role move volatile"),
+        "on": "switch_on",
         "off": "switch_off",
         "name": "rename",
         "description": "describe",
@@ -135,10 +160,19 @@ class CmdComponent(ComponentFields):
         **alike("remove revisions revert preview context"),
         "preview/full": "preview_full",
     }
-    other_words = {"on": "enable"}  # `note` and `ai` call this switch `on`.
+    without_value = frozenset({"", "on", "off", "remove"})
+
+    def names_something(self, text: str) -> bool:
+        try:
+            self._found(text)
+        except EvenniaAIError:
+            return is_npc_name(self.caller, text)
+        return True
+
+    def line_for_value(self) -> str:
+        return f"component/edit {self.lhs} = {self.rhs}"
 
     def look(self) -> None:
-        self._refuse_value()
         registry = store.registry()
         if self.lhs and not self.lhs.startswith("@"):
             try:
@@ -195,11 +229,28 @@ class CmdComponent(ComponentFields):
             self._open_editor(made)
 
     def edit(self) -> None:
-        self._refuse_value()
-        self._open_editor(self._component("edit"))
+        """Set the text of a component, or open the editor on it."""
+        component = self._component("edit", "<text>")
+        if self.rhs is None:
+            self._open_editor(component)
+            return
+        self.refuse_empty(off="component/off")
+        after = store.update(
+            component.key,
+            by=self.actor,
+            scope=component.scope,
+            seen_revision=component.revision,
+            content=self.rhs,
+        )
+        if after == component:
+            self.say(f"{labelled(component)} has this text already; nothing was changed.")
+            return
+        warnings = component_shown.author_warnings(after)
+        told = f"Wrote {labelled(after)}, revision {after.revision}.{warnings}"
+        changes = diff_texts(component.content, after.content)
+        self.show(diffed([*wrap_text(told, WIDTH), *changes]))
 
     def remove(self) -> Generator[Any, Any, None]:
-        self._refuse_value()
         component = self._component("remove")
         if component.is_static:
             raise StaticComponentError(component.key, "removed")

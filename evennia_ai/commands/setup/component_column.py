@@ -30,7 +30,7 @@ from evennia_ai.store.authored.cards import StoredCard, card_of
 from evennia_ai.store.authored.presets import preset_for
 
 _ITEM: Final = 24
-# Maps the key of a component that a card fills to the field's name in `card/set`.
+# Maps the key of a component that a card fills to the field's name in `card/edit`.
 _CARD_FIELDS: Final[Mapping[str, str]] = {
     **{key: "examples" if name == "mes_example" else name for key, name in FIELDS.items()},
     "card_system_prompt": "system_prompt",

@@ -56,12 +56,10 @@ class ComponentFields(StrictCommand):
             return
         self._changed(component, volatile=self._yes_or_no())
 
-    def enable(self) -> None:
-        self._refuse_value()
-        self._changed(self._component("enable"), enabled=True)
+    def switch_on(self) -> None:
+        self._changed(self._component("on"), enabled=True)
 
     def switch_off(self) -> None:
-        self._refuse_value()
         self._changed(self._component("off"), enabled=False)
 
     def rename(self) -> None:
@@ -126,15 +124,6 @@ class ComponentFields(StrictCommand):
         if word not in _YES_OR_NO:
             raise CommandError(f"Type 'yes' or 'no'; '{self.rhs}' is neither. Nothing was changed.")
         return _YES_OR_NO[word]
-
-    def _refuse_value(self) -> None:
-        """Raise CommandError if "=" was typed where nothing can be changed."""
-        if self.rhs is not None:
-            usage = f"component/<switch> {self.lhs} = {self.rhs}"
-            raise CommandError(
-                f"This takes no '='; to change something name a switch: {usage}."
-                " Nothing was changed."
-            )
 
 
 def _depth_fields(value: str) -> dict[str, Any]:

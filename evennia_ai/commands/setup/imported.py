@@ -250,8 +250,6 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         """Reject all waiting imports of a name."""
         what, usage = self.kind.name, f"{self.key}/reject <name>"
         name = self.plain_name(self.wanted(usage), usage)
-        if self.rhs is not None:
-            raise CommandError(f"Usage: {usage}")
         imports = self.kind.waiting(name)
         if not self.kind.reject(name, by=self.actor):
             raise CommandError(f"No import of a {what} '{name}' is waiting.")
@@ -330,8 +328,6 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         """Remove a thing. Its revisions stay."""
         what, usage = self.kind.name, f"{self.key}/remove <name>"
         thing = self.typed_thing(usage)
-        if self.rhs is not None:
-            raise CommandError(f"Usage: {usage}. Nothing was changed.")
         self.check_removable(thing.name)
         imports = self.kind.waiting(thing.name)
         self.kind.remove(thing.name, by=self.actor)

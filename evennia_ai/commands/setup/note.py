@@ -11,7 +11,13 @@ from evennia_ai.commands.base import (
     alike,
     revision_in_words,
 )
-from evennia_ai.commands.naming import any_whole_number, depth_typed, npc_and_key, whole_number
+from evennia_ai.commands.naming import (
+    any_whole_number,
+    depth_typed,
+    is_npc_name,
+    npc_and_key,
+    whole_number,
+)
 from evennia_ai.commands.screens import diffed
 from evennia_ai.commands.setup.editor import EDITOR_KINDS, Edited, EditorKind, open_editor
 from evennia_ai.commands.setup.note_shown import in_words, labelled, list_notes
@@ -63,10 +69,11 @@ class CmdNote(StrictCommand):
       mode  - <floating | anchored | tail>: whether it moves, see below
       place - <before | after> <component>: place it next to that component;
               history: back in the conversation
-      edit  - open the editor on its text
+      edit  - <text>: write its text, like the command without a switch;
+              without a text the editor opens
       off   - keep it, but leave it out of every prompt
       on    - use it in prompts again
-      clear - remove it; without a key: all notes of the NPC
+      remove - remove it; without a key: all notes of the NPC
       revisions - show who changed it, and when; with a number: show what that
               revision changed
       revert - <number>: go back to an earlier revision; you see what would
@@ -82,7 +89,7 @@ class CmdNote(StrictCommand):
       note/place oren = after card_system_prompt
       note/off oren/scene
       note/revisions oren = 2
-      note/clear oren/scene
+      note/remove oren/scene
 
     A note is a short text near the end of what an NPC is told, for example what
     it has in mind or where the scene is going. Unless you choose another depth,
@@ -95,8 +102,8 @@ class CmdNote(StrictCommand):
     until 16 more messages follow it than its depth says; that way a provider can
     reuse more of the last prompt. A tail note is added after the newest message
     and stays there. It is added again after as many messages as /every says, or
-    when it is no longer in the prompt. Its depth has no effect, and clearing it
-    does not remove what was added already.
+    when it is no longer in the prompt. Its depth has no effect, and /remove does
+    not take back what was added already.
     """
 
     key = "note"
@@ -108,21 +115,19 @@ class CmdNote(StrictCommand):
         **alike("depth order every role mode place edit"),
         "off": "switch_off",
         "on": "switch_on",
-        **alike("clear revisions revert"),
+        **alike("remove revisions revert"),
     }
-    # `component` and `lore` call this switch `enable`.
-    other_words = {"enable": "on"}
+    without_value = frozenset({"on", "off", "remove"})
+
+    def names_something(self, text: str) -> bool:
+        return is_npc_name(self.caller, text.partition("/")[0].strip())
 
     def look_or_write(self) -> None:
         npc, key = npc_and_key(self.caller, self.wanted(f"note {_NAMED} [= <text>]"))
         if self.rhs is None:
             self._show_notes(npc, key)
             return
-        if not self.rhs:
-            raise CommandError(
-                f"There is no text after '='; nothing was changed. note/clear {self.lhs} removes"
-                " the note."
-            )
+        self.refuse_empty(off="note/remove")
         self._write(npc, key or NOTE, content=self.rhs)
 
     def depth(self) -> None:
@@ -155,9 +160,12 @@ class CmdNote(StrictCommand):
         self._rewrite(place=_place_typed(self.rhs))
 
     def edit(self) -> None:
-        """Open the editor on the text of a note, which may be a new one."""
-        self.refuse_value()
-        npc, key = npc_and_key(self.caller, self.wanted(f"note/edit {_NAMED}"))
+        """Write the text of a note, which may be a new one, or open the editor on it."""
+        npc, key = npc_and_key(self.caller, self.wanted(f"note/edit {_NAMED} [= <text>]"))
+        if self.rhs is not None:
+            self.refuse_empty(off="note/remove")
+            self._write(npc, key or NOTE, content=self.rhs)
+            return
         note = _note(npc, key or NOTE) or StoredNote(key=key or NOTE)
         edited = _edited(npc.ai.ref, note)
         open_editor(self.caller, _KIND, edited, label=f"note {labelled(npc, note.key)}")
@@ -168,10 +176,8 @@ class CmdNote(StrictCommand):
     def switch_off(self) -> None:
         self._switch(enabled=False)
 
-    def clear(self) -> None:
-        if self.rhs is not None:
-            raise CommandError(f"Usage: note/clear {_NAMED}, without '='. Nothing was changed.")
-        npc, key = npc_and_key(self.caller, self.wanted(f"note/clear {_NAMED}"))
+    def remove(self) -> None:
+        npc, key = npc_and_key(self.caller, self.wanted(f"note/remove {_NAMED}"))
         if key and _note(npc, key) is None:
             raise CommandError(_no_such(npc, key))
         known = [note.key for note in store.notes_for(npc.ai.ref)]
@@ -236,7 +242,6 @@ class CmdNote(StrictCommand):
         self._rewrite(**{field: self.rhs.lower()})
 
     def _switch(self, *, enabled: bool) -> None:
-        self.refuse_value()
         self.wanted(f"note/{'on' if enabled else 'off'} {_NAMED}")
         self._rewrite(enabled=enabled)
 

@@ -79,12 +79,12 @@ def describe_copy(own: Lorebook, counting: Lorebook) -> str:
     differs = "" if has_same_content(own, counting) else " with other entries"
     return (
         f"the card has a copy of this lorebook{differs} ('{own.label}'), which is ignored, because"
-        f" this lorebook is attached to {counting.attach}"
+        f" this lorebook is assigned to {counting.attach}"
     )
 
 
 def with_free_label(book: Lorebook, taken: Sequence[str]) -> Lorebook:
-    """Return a card's lorebook, with another label if an attached book already has its label."""
+    """Return a card's lorebook, with another label if an assigned book already has its label."""
     label, number = book.label, 1
     folded = {name.casefold() for name in taken}
     while label.casefold() in folded:

@@ -295,7 +295,7 @@ def list_import_losses(chat: Chat) -> tuple[str, ...]:
     world = data.get("world_info")
     if isinstance(world, str) and world.strip():
         found.append(
-            f"its lorebook '{one_line(world)[:60]}' is not attached: attach it with lore/attach"
+            f"its lorebook '{one_line(world)[:60]}' is not assigned: assign it with lore/assign"
         )
     timers = data.get("timedWorldInfo")
     kinds = timers if isinstance(timers, dict) else {}

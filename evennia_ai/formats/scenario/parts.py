@@ -358,7 +358,7 @@ class Files:
             if first is not book:
                 self.notices.append(
                     f"lorebook {book.label}: is listed more than once with the same content; it"
-                    f" is used once, attached to {first.attach}"
+                    f" is used once, assigned to {first.attach}"
                 )
         return [book for book in listed if kept[book.identity] is book]
 

@@ -84,6 +84,12 @@ class Gathered:
         """Return a copy for the next round, with tool calls and their results added."""
         return replace(self, request=self.request.after(messages))
 
+    def reminded(self, reminder: str) -> "Gathered":
+        """Return a copy with a reminder of how to answer, as a fact of the moment."""
+        inputs = self.request.inputs
+        blocks = (*inputs.blocks, replace(_hint_block("the game", reminder), key="reminder"))
+        return replace(self, request=replace(self.request, inputs=replace(inputs, blocks=blocks)))
+
     def within(self, limit_tokens: int) -> "Gathered":
         """Return a copy for a prompt of at most so many tokens."""
         inputs = self.request.inputs
@@ -201,7 +207,7 @@ def gather_turn(
         greeting=window.greeting,
     )
     if heard.hint:
-        made = replace(made, blocks=(*made.blocks, _hint_block(heard.hint)))
+        made = replace(made, blocks=(*made.blocks, _hint_block("the game master", heard.hint)))
     request = execution_request(
         _mark_waited_books(replace(made, near=near) if near else made, waited_for),
         npc_ref=mind.ref,
@@ -212,9 +218,9 @@ def gather_turn(
     return Gathered(view=view, settings=settings, context=context.name, request=request)
 
 
-def _hint_block(hint: str) -> DynamicBlock:
-    """Return a builder's instruction for this answer as a block, so that the manifest keeps it."""
-    return DynamicBlock(key="hint", text=f"How you answer this time (the game master): {hint}")
+def _hint_block(whose: str, hint: str) -> DynamicBlock:
+    """Return an instruction for this answer as a block, so that the manifest keeps it."""
+    return DynamicBlock(key="hint", text=f"How you answer this time ({whose}): {hint}")
 
 
 def _mark_waited_books(made: Inputs, waited_for: Collection[str]) -> Inputs:

@@ -32,7 +32,7 @@ RESTRICTED: Final = "restricted"
 def searchable_bases(npc: NPC, conversation: ConversationRef | None) -> tuple[BaseInfo, ...]:
     """Return the bases that the NPC may search, sorted by key. Makes no query once cached.
 
-    They are bound to the NPC, its place or the conversation.
+    They are assigned to the NPC, its place or the conversation.
     """
     return tuple(
         info for info in bases_for(_scopes(npc, conversation)) if may_search(npc, info.locks)

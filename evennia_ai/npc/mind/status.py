@@ -56,6 +56,8 @@ MOST_BROKEN: Final = 5
 MOST_NEW_TURNS: Final = 50
 MOST_NEW_CALLS: Final = 30
 MOST_REFUSED_PEOPLE: Final = 20
+MOST_ODD: Final = 5
+"""The most pairs of a model and an outcome for which the log counts odd replies."""
 MOST_OTHER_CALLS: Final = 50
 """The most calls outside of turns that one page of a log has."""
 MOST_REFUSED: Final = 200
@@ -283,6 +285,8 @@ class NPCLog:
     """True if more was refused in the time of this page than `refused` has."""
     changes: tuple[SettingChange, ...]
     """Changes of settings in the time of this page, oldest first."""
+    odd_replies: tuple[tuple[str, str, int], ...] = ()
+    """On page 1: how often replies of a model were odd, as (model, outcome of the call, times)."""
 
 
 def describe_cut(call: NewCall) -> str:
@@ -369,6 +373,7 @@ def npc_log(ref: str, number: int, *, size: int) -> NPCLog:
         refused=(),
         more_refused=False,
         changes=(),
+        odd_replies=model_calls.odd_replies(ref, limit=MOST_ODD) if number == 1 else (),
     )
     if number > 1 and not page.turns:
         return log

@@ -30,6 +30,7 @@ from evennia_ai.npc.recording.writer import Writer
 from evennia_ai.services.endpoints import Access, Models
 from evennia_ai.services.llm.arrival import Arrivals
 from evennia_ai.services.llm.chat import ChatMessage, ChatReply, ChatRequest, Listener
+from evennia_ai.services.llm.odd_replies import ODD, Oddity
 from evennia_ai.services.llm.resilience import Clock
 from evennia_ai.services.llm.structured import json_objects
 from evennia_ai.store import model_calls
@@ -181,6 +182,12 @@ class CountedCall:
         self._asking = maybeDeferred(self._complete_unless_halted, request, heard)
         calls.under_way.add(self)
         return self._asking.addBoth(self._end_call, call, started, request)
+
+    def note_odd(self, odd: Sequence[Oddity]) -> None:
+        """Note in the row of the call that its reply was odd, and report that to watchers."""
+        if self.row is not None:
+            self.row = replace(self.row, outcome=f"{ODD}{'+'.join(odd)}")
+            self._calls.watch.odd_reply(self.row.model or self._access.name, odd)
 
     def give_up(self, why: str) -> None:
         """Cancel the call if it is running. Its Deferred then fails with ModelStopped."""

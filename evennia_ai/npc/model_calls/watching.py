@@ -15,6 +15,7 @@ from evennia.utils import logger
 from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.npc.model_calls.limits import CallKey, Refusal
 from evennia_ai.services.llm.chat import ChatReply, ChatRequest
+from evennia_ai.services.llm.odd_replies import Oddity
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.store.model_calls import NewCall
 
@@ -96,6 +97,9 @@ class Watcher:
     def failed(self, call: WatchedCall, error: BaseException, row: NewCall) -> None:
         """Called when a call failed or was cancelled."""
 
+    def odd_reply(self, model: str, odd: Sequence[Oddity]) -> None:
+        """Called when a reply of this model to a turn was odd."""
+
     def turn_began(self, turn: WatchedTurn) -> None:
         """Called when a turn begins."""
 
@@ -143,6 +147,10 @@ class Watch:
     def failed(self, call: WatchedCall, error: BaseException, row: NewCall) -> None:
         """Report that a call failed or was cancelled."""
         self._tell(lambda watcher: watcher.failed(call, error, row))
+
+    def odd_reply(self, model: str, odd: Sequence[Oddity]) -> None:
+        """Report that a reply of a model to a turn was odd."""
+        self._tell(lambda watcher: watcher.odd_reply(model, odd))
 
     def turn_began(self, npc_ref: str, *, npc_name: str, conversation: int) -> None:
         """Report that a turn of the NPC begins. `conversation` is the id of its conversation."""

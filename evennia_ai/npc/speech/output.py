@@ -23,7 +23,8 @@ from evennia_ai.npc.senses.happenings import (
     let_perceive,
     npcs_in,
 )
-from evennia_ai.npc.senses.presence import NPC
+from evennia_ai.npc.senses.labels import label_of
+from evennia_ai.npc.senses.presence import NPC, bystanders
 from evennia_ai.npc.senses.text import LINE_BREAK, one_line, plain_name
 from evennia_ai.npc.senses.utterance import Utterance, spoken_words, uttering
 from evennia_ai.npc.speech.reply_acts import JOINED, acts_of
@@ -142,7 +143,8 @@ def deliver_reply(
     """Make `npc` say and do what a reply contains.
 
     Other NPCs perceive the whole reply as one event, in its original form, so they do not answer
-    each of its lines. They do not answer a reply said `by_rote`.
+    each of its lines. They do not answer a reply said `by_rote`. Only the listener of a whisper
+    perceives it; nobody does if the listener is not in the room.
 
     Args:
         own_names: The names by which the reply may call its speaker.
@@ -151,6 +153,14 @@ def deliver_reply(
         by_rote: True if no model chose the words, as in a fallback line.
     """
     acts = acts_of(text, own_names=own_names, after=after)
+    whispers = [
+        act
+        for act in acts
+        if act.kind == "whisper" and (to is None or not is_called(npc, to, act.to))
+    ]
+    if whispers:
+        acts = tuple(act for act in acts if act not in whispers)
+        text, after = " ".join(act.told or act.text for act in acts), 0
     is_done = all(act.kind == "pose" for act in acts)
     is_mixed = len({act.kind for act in acts}) > 1
     heard = text[after:] if is_mixed else " ".join(act.told or act.text for act in acts)
@@ -161,10 +171,18 @@ def deliver_reply(
                 _to_room(npc, SAY, "say", speech=safe_speech(act.text))
             elif to is None:
                 _to_room(npc, _pose_template(act.text), "pose", action=_action(act.text))
-            elif act.kind == "say":
-                _to_one(npc, to, WHISPER, "whisper", speech=safe_speech(act.text))
-            else:
+            elif act.kind == "pose":
                 _to_one(npc, to, _pose_template(act.text), "whisper", action=_action(act.text))
+            else:
+                _to_one(npc, to, WHISPER, "whisper", speech=safe_speech(act.text))
+    for act in whispers:
+        for listener in (who for who in bystanders(npc) if is_called(npc, who, act.to)):
+            whisper_to(npc, listener, act.text, hops=hops)
+
+
+def is_called(npc: NPC, who: Any, name: str) -> bool:
+    """True if an NPC may call a person by this name."""
+    return name.casefold() in (plain_name(who.key).casefold(), label_of(npc, who).casefold())
 
 
 def whisper_to(npc: NPC, target: Any, text: str, *, hops: int = 0) -> None:

@@ -84,7 +84,14 @@ class Voice:
                 by_rote=by_rote,
             )
 
-    def start(self, commit: Commit, *, early: bool, is_wanted: Callable[[], bool]) -> "Start":
+    def start(
+        self,
+        commit: Commit,
+        *,
+        early: bool,
+        is_wanted: Callable[[], bool],
+        known_names: Sequence[str] = (),
+    ) -> "Start":
         """Return a listener for a streamed reply, which says the start of it if `early` allows
         that.
 
@@ -92,8 +99,11 @@ class Voice:
             commit: Commits the start before it is said.
             early: Whether the first sentences may be said before the reply is complete.
             is_wanted: Returns True while somebody waits for the answer.
+            known_names: Names of people in the prompt, for whom the NPC must not speak either.
         """
-        others = self._others()
+        own = {name.casefold() for name in self.own_names}
+        known = (name for name in known_names if name.casefold() not in own)
+        others = list(dict.fromkeys((*self._others(), *known)))
         spoken = SpokenStart(self.own_names, others, early=early, max_lines=SPEECH_LINES)
         return Start(self, commit, spoken, others, is_wanted=is_wanted)
 

@@ -18,7 +18,11 @@ from evennia_ai.npc.turn.ending import Commits
 from evennia_ai.npc.turn.rounds import Round
 from evennia_ai.services.endpoints import Access
 from evennia_ai.services.llm.chat import ChatReply
+from evennia_ai.services.llm.odd_replies import Oddity, oddities
 from evennia_ai.services.llm.speech import is_silence, whole_sentences
+
+MOST_EARLIER: Final = 3
+"""How many earlier answers of the NPC are compared with a reply."""
 
 
 class Asking:
@@ -42,6 +46,8 @@ class Asking:
         self._tried: set[str] = set()  # the names of all profiles that were asked
         self._asked: Deferred[ChatReply] | None = None
         self._start: Start | None = None
+        self.odd: tuple[Oddity, ...] = ()
+        """What is odd about the newest reply."""
 
     def cancel(self) -> None:
         """Stop waiting for the reply, and say no more of it."""
@@ -70,10 +76,14 @@ class Asking:
             ModelError: The call failed.
             ModelRubbish: The reply is useless.
         """
+        self.odd = ()
         self._tried.add(this.access.profile.name)
         early = this.access.profile.speaks_early
         self._start = start = voice.start(
-            partial(self._commits.spoke, this.stored), early=early, is_wanted=is_wanted
+            partial(self._commits.spoke, this.stored),
+            early=early,
+            is_wanted=is_wanted,
+            known_names=[one.name for one in this.prompt.messages if one.name],
         )
         self._commits.call = call = CountedCall(self._calls, this.access, self._key(this))
         self._asked = maybeDeferred(
@@ -96,7 +106,18 @@ class Asking:
             if not reply.tool_calls:
                 problem = "it contains nothing that can be said aloud"
             raise ModelRubbish(reply.model, problem)
+        self._note_oddities(this, reply, text)
         return replace(reply, text=text)
+
+    def _note_oddities(self, this: Round, reply: ChatReply, text: str) -> None:
+        """Note what is odd about a reply in `odd` and in the row of its call."""
+        earlier = [one.content for one in this.prompt.messages if one.role == "assistant"]
+        if reply.offline or not text:
+            return
+        self.odd = oddities(text, asked=this.asked.question, earlier=earlier[-MOST_EARLIER:])
+        call = self._commits.call
+        if self.odd and call is not None:
+            call.note_odd(self.odd)
 
     def other(self, failed: Round, error: Exception) -> Access | None:
         """Return the next model to ask after a failure, None if there is none.

@@ -73,6 +73,14 @@ class Composed:
         """
         return composed(self.gathered.after(messages))
 
+    def reminded(self, reminder: str) -> "Composed":
+        """Compose the prompt again with a reminder of how to answer.
+
+        Raises:
+            BudgetError: The required texts do not fit.
+        """
+        return composed(self.gathered.reminded(reminder))
+
     def within(self, limit_tokens: int) -> "Composed":
         """Compose the prompt again within this number of tokens.
 

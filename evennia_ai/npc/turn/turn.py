@@ -25,6 +25,7 @@ from evennia_ai.engine.errors import (
     BudgetError,
     Fault,
     ModelRefused,
+    ModelRubbish,
     ThrashError,
     on_one_line,
 )
@@ -48,6 +49,7 @@ from evennia_ai.npc.turn.ending import Commits, Ending, is_no_fault
 from evennia_ai.npc.turn.rounds import Composed, Round, Rounds, with_room
 from evennia_ai.services.endpoints import Access
 from evennia_ai.services.llm.chat import ChatReply
+from evennia_ai.services.llm.odd_replies import reminder
 from evennia_ai.services.settings.npc import USUAL
 from evennia_ai.store.history import conversations
 
@@ -84,6 +86,7 @@ class Turn:
         self._has_said_something = False  # True if a reply had text in addition to tool calls
         self._is_shortened = False
         self._is_repeated = False
+        self._is_reminded = False
         self._commits: Final = Commits(mind.ref, live.writer)
         self._ending: Final = Ending(mind, heard, self._commits, live.writer)
         self._cancelled = ""
@@ -243,12 +246,14 @@ class Turn:
                 await self._drop(why_not)
                 return None
             try:
-                return await asking.reply(
+                reply = await asking.reply(
                     this,
                     self._current_voice,
                     is_wanted=lambda: not self._is_stale(),
                     is_enough=lambda reply: self._may_act_on(reply) or self._has_spoken,
                 )
+                self._refuse_odd(reply, asking)
+                return reply
             except Exception as error:  # an error of a model must not stop the server
                 is_over = asking.has_said_the_start or bool(self._is_stale())
                 if not is_over and await self._ask_same_again(error, asking):
@@ -262,6 +267,17 @@ class Turn:
                     error, this.composed, access=other, doing=f"{other.name} is asked instead"
                 )
 
+    def _refuse_odd(self, reply: ChatReply, asking: Asking) -> None:
+        """Refuse an odd reply if the settings say so and nothing of it was said or done.
+
+        Raises:
+            ModelRubbish: The reply is refused.
+        """
+        wanted = self.settings.odd_replies or self._live.conf.odd_replies
+        is_final = asking.has_said_the_start or self._may_act_on(reply)
+        if asking.odd and wanted == "retry" and not is_final:
+            raise ModelRubbish(reply.model, f"the reply is odd: {', '.join(asking.odd)}")
+
     async def _ask_same_again(self, error: Exception, asking: Asking) -> bool:
         """Ask the same model again if that may help, at most once for each reason.
 
@@ -273,6 +289,13 @@ class Turn:
         if asking.has_broken_off(error) and access.profile.max_retries and not self._is_repeated:
             self._is_repeated = True
             doing = f"{access.name} is asked again"
+        elif asking.odd and not self._is_reminded:
+            self._is_reminded = True
+            try:
+                composed = composed.reminded(reminder(asking.odd))
+            except BudgetError:
+                return False
+            doing = f"{access.name} is asked once more, with a reminder"
         elif not isinstance(error, ModelRefused):
             return False
         elif error.wants_roles and self._rounds.is_sent_otherwise(this):

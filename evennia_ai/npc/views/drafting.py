@@ -37,7 +37,7 @@ def to_be_written(found: StoredDraft, now: Page | None, *, by: Actor) -> PageDra
         raise StoreError(
             f"Draft {found.number} was written from revision {found.draft.was or 'none'} of"
             f" {found.base}/{found.draft.page.name}, which is {state}. Nothing was written:"
-            f" copy what is good with kb/edit, then type kb/refuse {found.number}."
+            f" copy what is good with kb/edit, then type kb/reject {found.number}."
         )
     # A draft cannot change the locks of an existing page.
     page = replace(found.draft.page, locks=now.locks) if now else found.draft.page

@@ -74,7 +74,7 @@ class Sources:
     registry: ComponentRegistry
     card: StoredCard | None
     books: tuple[StoredBook, ...]
-    """The books that are attached to the scopes."""
+    """The books that are assigned to the scopes."""
     notes: tuple[StoredNote, ...]
     conf: Conf
     preset: StoredPreset | None = None

@@ -5,7 +5,7 @@ Their names follow OpenTelemetry's GenAI conventions; names that these lack begi
 Labels and values contain no player, no NPC and no text. The page is built in the reactor's thread.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from evennia.utils import logger
@@ -23,6 +23,7 @@ from evennia_ai.npc.model_calls.watching import (
     WorkGauges,
 )
 from evennia_ai.services.llm.chat import ChatReply
+from evennia_ai.services.llm.odd_replies import Oddity
 from evennia_ai.store.model_calls import NewCall
 
 LOOPBACK: Final = "127.0.0.1"
@@ -89,6 +90,12 @@ class Metrics(Watcher):
             buckets=SECONDS,
             **more,
         )
+        self._odd = Counter(
+            "evennia_ai_odd_replies",
+            "Replies to turns that do not seem to come from the character",
+            ["gen_ai_request_model", "kind"],
+            **more,
+        )
         self._refusals = Counter(
             "evennia_ai_refusals", "Calls that a limit refused", ["scope", "limit"], **more
         )
@@ -101,6 +108,11 @@ class Metrics(Watcher):
     def failed(self, call: WatchedCall, error: BaseException, row: NewCall) -> None:
         """Count a call without a reply."""
         self._ended(call, row, error=type(error).__name__)
+
+    def odd_reply(self, model: str, odd: Sequence[Oddity]) -> None:
+        """Count each oddity of a reply."""
+        for kind in odd:
+            self._odd.labels(model, kind).inc()
 
     def turn_ended(self, turn: WatchedTurn, outcome: TurnOutcome, ended_at: float) -> None:
         """Count a turn."""

@@ -35,6 +35,16 @@ from evennia_ai.services.llm.reasoning import (
     without_thoughts,
 )
 from evennia_ai.services.llm.text_calls import without_calls
+from evennia_ai.services.llm.unwrapping import (
+    is_script_label,
+    is_wrapping,
+    may_be_introduction,
+    may_be_others_part,
+    others_part,
+    speech_in_json,
+    unwrapped,
+    without_frame,
+)
 
 MOST_WRITTEN: Final = 100_000
 """The most characters of a reply that are searched for marks, hidden reasoning included."""
@@ -67,7 +77,7 @@ _APOSTROPHE: Final = re.compile(r"(?<=\w)['’](?=\w)")
 # Invisible characters that some scripts and emoji need inside words.
 _JOINERS: Final = frozenset("\u200c\u200d")
 _SHAPELESS: Final = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0d\uffa0\ufffd\U000e0100-\U000e01ef]"
 )
 # Headings that a chat template writes for roles. They stay as plain lines if a server drops its
 # special tokens.
@@ -107,8 +117,14 @@ def spoken_text(
     """
     names = tuple(own_names)
     own: list[str] = []
-    for line in visible_text(written_text(text, late_end=late_end)).split("\n"):
-        part = own_part(line.strip(), names, other_names)
+    written = visible_text(written_text(text, late_end=late_end))
+    lines = [line.strip() for line in unwrapped(written, own_names=names).split("\n")]
+    # A name before a colon is a speaker if the speaker's own label follows, as in a script.
+    last_own = max((n for n, line in enumerate(lines) if n and is_labelled(line, names)), default=0)
+    for number, line in enumerate(lines):
+        part = own_part(line, names, other_names)
+        if number < last_own and part.text == line and is_script_label(line):
+            break
         own.append(part.text)
         if part.is_last:
             break
@@ -124,7 +140,9 @@ def written_text(text: str, *, late_end: LateEnd = "hides_all_before") -> str:
     """
     if len(text) > MOST_WRITTEN:
         text = "" if late_end == "hides_all_before" else text[:MOST_WRITTEN]
-    said = without_calls(without_thoughts(text, late_end=late_end))
+    told = without_thoughts(text, late_end=late_end)
+    said = speech_in_json(told)
+    said = without_calls(told) if said is None else said
     return without_marks(said).lstrip()[:LOOKED_AT_CHARACTERS]
 
 
@@ -186,6 +204,8 @@ def own_part(line: str, own_names: Collection[str], other_names: Collection[str]
         return OwnPart("", is_last=True)
     role = _OTHER_ROLE_IN_LINE.search(line)
     line = line[: role.start()].rstrip() if role else line
+    ends = others_part(line, [name for name in other_names if name.casefold() not in known])
+    line = line if ends is None else line[:ends].rstrip()
     line = _OWN_ROLE_LINE.sub("", line)
     names = (*own_names, *OWN_ROLES)
     for _ in range(LABELS_IN_A_ROW):
@@ -193,7 +213,7 @@ def own_part(line: str, own_names: Collection[str], other_names: Collection[str]
         if not bare:
             break
         line = _unquoted(bare[0])
-    return OwnPart(line, is_last=role is not None)
+    return OwnPart(line, is_last=role is not None or ends is not None)
 
 
 def is_labelled(line: str, names: Iterable[str]) -> bool:
@@ -203,8 +223,14 @@ def is_labelled(line: str, names: Iterable[str]) -> bool:
 
 def may_be_labelled(start: str, name: str) -> bool:
     """True if a line that begins like this may still become a line with the label `name`."""
-    if not name or len(start) >= len(name) + 2 * _MARKS_AROUND + 1:
+    if not name:
         return False
+    if len(start) >= len(name) + 2 * _MARKS_AROUND + 1:
+        # `Mira (smiling` may go on with `):`.
+        framed = (
+            rf"[*_]{{0,8}}{re.escape(name)} ?[(\[（][^()\[\]（）]{{0,60}}[)\]）]?[*_ ]{{0,8}}\Z"
+        )
+        return re.match(framed, start, re.IGNORECASE) is not None
     head = name[:_HEAD_CHARACTERS]
     short = len(start) < _MARKS_AROUND + len(head)
     return short or re.match(_OPENED + re.escape(head), start, re.IGNORECASE) is not None
@@ -218,7 +244,7 @@ def _without_label(line: str, name: str) -> str | None:
     """
     label = _label(name).match(line) if name and _may_hold_label(line, name) else None
     if label is None:
-        return None
+        return without_frame(line, name)
     rest = line[label.end() :]
     closing = label["opened"].strip()[::-1].translate(_CLOSING)
     if not closing or closing in label["closed"]:
@@ -341,6 +367,8 @@ class SpokenStart:
         self._raw_characters = 0
         self._seen_characters = 0
         self._another_speaks = False
+        self._has_new_line = False
+        self._examined_to = 0  # the place in `_line` up to which sentences were looked for
         # Without early sentences, only the complete reply is used.
         self._is_over = not early or max_characters < 2
 
@@ -354,9 +382,17 @@ class SpokenStart:
         self._fed_characters += len(piece)
         if self._is_over or not self._take(self._leading.feed(piece)):
             return []
-        text = self._certain_speech()
-        if may_be_preamble(text) or not keeps_its_quotes(text):
+        ends_at = self._newest_end()
+        if ends_at == self._examined_to and not self._has_new_line:
             return []
+        self._has_new_line = False
+        if self._is_wrapping(self._line.strip()):
+            self._is_over, self._line = True, ""
+        text = self._certain_speech()
+        if may_be_preamble(text) or may_be_introduction(text) or not keeps_its_quotes(text):
+            return []
+        if text.endswith(self._line.strip()):  # otherwise the line may still have a label
+            self._examined_to = ends_at
         return list(self._whole_sentences(text))
 
     def whole(self, final_text: str) -> str:
@@ -393,8 +429,23 @@ class SpokenStart:
         self._is_over = at_a_mark or self._seen_characters > self._max_characters + MORE_CHARACTERS
         *whole, self._line = (self._line + self._without_double_space(new)).split("\n")
         for line in map(str.strip, whole):
+            if self._is_wrapping(line):  # only the whole reply shows what is said of it
+                self._is_over, self._line = True, ""
+                break
             self._end_line(line)
+        self._examined_to = 0 if whole else self._examined_to
+        self._has_new_line = self._has_new_line or bool(whole)
         return bool(new.strip(" "))
+
+    def _newest_end(self) -> int:
+        """Return where the last sentence ends in the incomplete line that more text follows."""
+        line = self._line.rstrip()
+        ends = (end.end() for end in SENTENCE_END.finditer(line, self._examined_to))
+        return max((end for end in ends if end < len(line)), default=self._examined_to)
+
+    def _is_wrapping(self, line: str) -> bool:
+        own = own_part(line, self._own_names, self._other_names).text
+        return is_wrapping(own) or may_be_others_part(own, self._other_names)
 
     def _without_double_space(self, new: str) -> str:
         """Return new text without its leading space if the line already ends in one."""
@@ -430,6 +481,8 @@ class SpokenStart:
         for end in SENTENCE_END.finditer(text, len(self.said)):
             if end.end() >= len(text) or end.end() > self._max_characters:
                 return
+            if not keeps_its_quotes(text[: end.end()]):
+                continue  # If the reply ends here, its quotes are removed.
             sentence = text[len(self.said) : end.end()]
             if _is_whole(sentence, followed_by=text[end.end() :]):
                 self.said += sentence

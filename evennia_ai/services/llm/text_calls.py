@@ -242,11 +242,12 @@ class _Walk:
             return 0
         start = begun.end() - len(begun[0].rpartition("\n")[2].lstrip())
         name = _HEADER.match(self.text, start)
-        if name is None or not known_name(name[1], self.offered):
+        has_names = "=" in begun[0]  # No prose has `give(item=`.
+        if name is None or not (has_names or known_name(name[1], self.offered)):
             return begun.end()
         found_call = python_at(self.text, start, self.offered)
         rest = self.text[found_call[1] :].partition("\n")[0] if found_call else ""
-        return begun.end() if rest.strip(" \t.;") else 0
+        return begun.end() if rest.strip(" \t.;") and not has_names else 0
 
     def _is_broken(self, at: int) -> bool:
         """True if the unreadable text at `at` still belongs to the call."""

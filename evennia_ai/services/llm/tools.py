@@ -38,6 +38,7 @@ from evennia_ai.services.llm.reasoning import LateEnd, without_thoughts
 from evennia_ai.services.llm.speech import LINE_BREAK
 from evennia_ai.services.llm.structured import JsonObjects, json_objects, strict_schema
 from evennia_ai.services.llm.text_calls import channel_calls, read_calls
+from evennia_ai.services.llm.unwrapping import speech_in_json
 
 _UNSEEN: Final = (
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
@@ -284,10 +285,14 @@ def reply_from(
     text, is_read = found.rest.strip(), bool(called or dropped)
     written = [WrittenCall(name=call.name, arguments=call.arguments) for call in called]
     if as_schema:
-        objects = json_objects(text if is_read else reply.text)
+        answer_text = text if is_read else reply.text
+        objects = json_objects(answer_text)
         if objects.problem:
             raise ModelRubbish(reply.model, objects.problem)
         answers = _answers(objects, offered, reply.model)
+        # Speech in other JSON is unwrapped later.
+        if objects.objects and not (answers or objects.around or speech_in_json(answer_text)):
+            raise ModelRubbish(reply.model, "its JSON object has neither 'say' nor 'acts'")
         acts = [act.call() for answer in answers for act in answer.acts or ()]
         if len(acts) > MOST_ACTS:
             raise ModelRubbish(reply.model, f"it has more than {MOST_ACTS} acts")
@@ -351,8 +356,6 @@ def _answers(found: JsonObjects, offered: Offered, model: str) -> list[_Answer]:
         raise ModelRubbish(
             model, f"its answer does not have the required form: {where}: {words}"
         ) from None
-    if found.objects and not answers and not found.around:
-        raise ModelRubbish(model, "its JSON object has neither 'say' nor 'acts'")
     return answers
 
 

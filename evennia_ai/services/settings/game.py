@@ -24,6 +24,7 @@ from evennia_ai.engine.memory.recalling import MemorySettings, read_memory_setti
 from evennia_ai.engine.prompt.fragments import Layout
 from evennia_ai.engine.prompt.persistent_texts import BlocksMode
 from evennia_ai.formats.cards.limits import CardLimits
+from evennia_ai.services.llm.odd_replies import OddReplies
 from evennia_ai.services.llm.profiles import (
     DEFAULT,
     IDLE_SECONDS,
@@ -246,6 +247,12 @@ class Conf:
     """
     thinking_line: Annotated[kinds.Line, Setting("E038", "thinks it over.")]
     """What the NPC then does. The NPC's own `thinking` takes precedence."""
+    odd_replies: Annotated[OddReplies, Setting("E131", "watch")]
+    """What happens after an [odd reply](../build/npcs.md#what-the-game-does-with-replies).
+
+    `"watch"`: it is said and counted. `"retry"`: the model is asked once more. An NPC can have its
+    own value.
+    """
     limits: Annotated[
         Quotas,
         read_by(read_quotas),

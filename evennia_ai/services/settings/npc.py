@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from evennia_ai.engine.foreign.fields import error_words, strict_model, suggest_name
+from evennia_ai.services.llm.odd_replies import OddReplies
 from evennia_ai.services.llm.profiles import ModelProfile
 from evennia_ai.services.llm.quotas import LIMITS
 from evennia_ai.services.settings.conf import SettingError, conf
@@ -81,6 +82,7 @@ class NPCSettings:
     """Limits that are lower than those that the game gives the NPC."""
     thinking: _Line = ""
     """What the NPC does when its answer takes long."""
+    odd_replies: OddReplies | None = None
     talkativeness: Annotated[float, Field(ge=0, le=1)] = 0.5
     languages: _Words | None = None
     """The languages that the NPC understands; None: all."""

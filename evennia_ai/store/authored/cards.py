@@ -143,7 +143,7 @@ def create_card(name: str, file: AuthoredFile, *, by: Actor) -> StoredCard:
     """
     with changing(CARDS.state, f"creating card '{name}'", by=by):
         if CARDS.current(checked_name(name, what="card")) is not None:
-            raise StoreError(f"a card '{name}' already exists; card/set changes it")
+            raise StoreError(f"a card '{name}' already exists; card/edit changes it")
         card = _store_card_file(name, file, grants=ALL_GRANTS)
         return CARDS.save(name, card, action="created", by=by)
 

@@ -230,18 +230,18 @@ class Kind(ABC, Generic[V]):
         """Return the complete value that a revision made the current one.
 
         Raises:
-            NotStoredError: the thing has no revision with this number, or the revision removed it.
-            StoreError: the revision is an import that was not approved.
+            NotStoredError: the thing has no revision with this number.
+            StoreError: the revision removed it, or is an import that was not approved.
         """
         revision = self.revision(key, number, scope=scope)
         if revision.action == "removed":
-            raise NotStoredError(
-                f"{self.name} in revision", f"{key} {number}: that revision removed it"
+            raise StoreError(
+                f"revision {number} removed {self.called(key, scope)}; choose another revision"
             )
         if not revision.is_in_force:
             raise StoreError(
                 f"revision {number} of {self.called(key, scope)} was {revision.action} and never"
-                " in force; choose a revision that was"
+                " approved; choose another revision"
             )
         return self.whole(revision.value)
 

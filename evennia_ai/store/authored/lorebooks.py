@@ -13,7 +13,7 @@ from django.db.models import Q
 
 from evennia_ai import models
 from evennia_ai.engine.actors import ACCESS, Actor
-from evennia_ai.engine.errors import FormatError, NotStoredError
+from evennia_ai.engine.errors import FormatError, NotStoredError, StoreError
 from evennia_ai.engine.history.records import canonical_json
 from evennia_ai.engine.lorebook.book import ATTACH_RANK
 from evennia_ai.engine.prompt.components import GAME, Scope
@@ -126,17 +126,16 @@ class LorebookKind(FileKind[StoredBook]):
         return replace(then, **self._locks(key, then.revision, now))
 
     def then(self, key: str, number: int, *, scope: Scope = GAME) -> StoredBook:
-        """Return the complete value that a revision put in force (see `Kind.then`).
+        """Return the complete value that a revision made the current one (see `Kind.then`).
 
         A revision of an earlier, removed book with the same name is refused, because the locks of
         that book no longer protect its text.
         """
         then = super().then(key, number, scope=scope)
         if self.current(key) is not None and self._removal_after(key, number) is not None:
-            raise NotStoredError(
-                "lorebook in revision",
-                f"{key} {number}: the revision belongs to a removed book; first remove the present"
-                f" book called {key}",
+            raise StoreError(
+                f"revision {number} belongs to an earlier lorebook '{key}', which was removed; to"
+                f" go back to it, first remove the present lorebook '{key}'"
             )
         return then
 

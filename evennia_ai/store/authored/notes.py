@@ -146,7 +146,7 @@ def set_note(
         if note == old:
             return old
         if old is None and len(NOTES.list_keys(scope)) >= MOST_NOTES:
-            raise StoreError(f"an NPC has at most {MOST_NOTES} notes; note/clear removes one")
+            raise StoreError(f"an NPC has at most {MOST_NOTES} notes; note/remove removes one")
         NOTES.check(old, note, doing=doing, by=by)
         return NOTES.save(key, note, action="updated" if old else "created", by=by, scope=scope)
 

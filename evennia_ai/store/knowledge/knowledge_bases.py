@@ -188,7 +188,7 @@ def set_restricted(key: str, restricted: bool, *, by: Actor) -> BaseInfo:
 
 
 def remove_base(key: str, *, by: Actor, seen_revision: int | None = None) -> None:
-    """Remove a base, its pages and its bindings to scopes.
+    """Remove a base, its pages and its assignments to scopes.
 
     The revisions of its pages stay. Waiting drafts are refused, and the vault is emptied.
 
@@ -277,7 +277,7 @@ def add_to_counts(row: models.KnowledgeBase, *, pages: int, characters: int) -> 
 
 
 def note_base_written() -> None:
-    """Note that the current transaction has changed bases or their bindings to scopes."""
+    """Note that the current transaction has changed bases or their assignments to scopes."""
     for kept in snapshots.of_kind(KNOWLEDGE):
         kept.note_any_change()
 
@@ -378,7 +378,7 @@ _bases: Final = snapshots.Snapshot(KNOWLEDGE, _load)
 _ids: Final = snapshots.Snapshot(KNOWLEDGE, _load_ids)
 
 
-def bind_base(key: str, scope: Scope, *, by: Actor) -> None:
+def assign_base(key: str, scope: Scope, *, by: Actor) -> None:
     """Let the NPCs in a scope use a base. Repeating the call changes nothing.
 
     Raises:
@@ -386,7 +386,7 @@ def bind_base(key: str, scope: Scope, *, by: Actor) -> None:
         ComponentValueError: the scope is not allowed.
     """
     check_scope(scope, kinds=_SCOPE_KINDS[1:])
-    doing = f"binding knowledge base '{key}'"
+    doing = f"assigning knowledge base '{key}'"
     with changing(KNOWLEDGE, doing, by=by):
         row = base_row(key)
         refuse_locked(row, doing, by=by)
@@ -399,13 +399,13 @@ def bind_base(key: str, scope: Scope, *, by: Actor) -> None:
         note_base_written()
 
 
-def unbind_base(key: str, scope: Scope, *, by: Actor) -> bool:
+def unassign_base(key: str, scope: Scope, *, by: Actor) -> bool:
     """Stop the NPCs in a scope from using a base.
 
     Returns:
-        True if it was bound there.
+        True if it was assigned there.
     """
-    doing = f"unbinding knowledge base '{key}'"
+    doing = f"unassigning knowledge base '{key}'"
     with changing(KNOWLEDGE, doing, by=by):
         row = base_row(key)
         refuse_locked(row, doing, by=by)
@@ -416,7 +416,7 @@ def unbind_base(key: str, scope: Scope, *, by: Actor) -> bool:
     return removed > 0
 
 
-def bindings(key: str) -> tuple[Scope, ...]:
+def assigned_to(key: str) -> tuple[Scope, ...]:
     """Return the scopes that use a base, widest first."""
     rows = models.KnowledgeBinding.objects.filter(base__key=key)
     scopes = [

@@ -1,4 +1,4 @@
-"""Forms in which a builder creates a card and edits its fields, like `card/create` and `card/set`.
+"""Forms in which a builder creates a card and edits its fields, like `card/create` and `card/edit`.
 
 A card that a builder writes needs no approval. It applies from the next turn on. If a text cannot
 be saved, the form is shown again with what was typed and says why.

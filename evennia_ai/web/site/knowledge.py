@@ -56,7 +56,7 @@ class BasesPage(site.Page):
     def page_values(self) -> dict[str, Any]:
         viewer = viewer_of(self.request.user)
         seen = [info for info in knowledge_bases.list_bases() if viewer.may_view(info.locks)]
-        names = _names_of_bound(seen)
+        names = _names_of_places(seen)
         return {
             "bases": [_base(info, names) for info in seen],
             "drafts": [draft for info in seen for draft in _drafts(viewer, info)],
@@ -89,7 +89,9 @@ class BasePage(site.Page):
             "restricted": info.restricted,
             "tells_texts": shows_texts(info),
             "elsewhere": "" if info.backend == STORED else info.backend,
-            "bound_to": scopes_in_words(knowledge_bases.bindings(key), _names_of_bound([info])),
+            "assigned_to": scopes_in_words(
+                knowledge_bases.assigned_to(key), _names_of_places([info])
+            ),
             "namespaces": list(NAMESPACES),
             "namespace": namespace,
             "find": part,
@@ -199,14 +201,14 @@ def _base(info: BaseInfo, names: Mapping[str, str]) -> dict[str, Any]:
         "pages": info.pages if info.backend == STORED else None,
         "elsewhere": "" if info.backend == STORED else info.backend,
         "restricted": info.restricted,
-        "bound_to": scopes_in_words(knowledge_bases.bindings(info.key), names),
+        "assigned_to": scopes_in_words(knowledge_bases.assigned_to(info.key), names),
     }
 
 
-def _names_of_bound(infos: Iterable[BaseInfo]) -> Mapping[str, str]:
-    """Return the names of the objects to which these bases are bound, with one query."""
-    bindings = (scope for info in infos for scope in knowledge_bases.bindings(info.key))
-    return npc_list.object_names([scope.ref for scope in bindings])
+def _names_of_places(infos: Iterable[BaseInfo]) -> Mapping[str, str]:
+    """Return the names of the objects to which these bases are assigned, with one query."""
+    places = (scope for info in infos for scope in knowledge_bases.assigned_to(info.key))
+    return npc_list.object_names([scope.ref for scope in places])
 
 
 def _titles(viewer: Viewer, info: BaseInfo, namespace: Namespace, part: str) -> list[str]:

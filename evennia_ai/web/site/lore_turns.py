@@ -144,7 +144,7 @@ def verdict_item(book: str, uid: str) -> str:
 
 
 def usual_npc(name: str) -> str:
-    """Return the NPC to show first: one the book is attached to, else the one that spoke last."""
+    """Return the NPC to show first: one the book is assigned to, else the one that spoke last."""
     attached = [one.ref for one in lorebooks.LOREBOOKS.assigned_to(name) if one.kind == "npc"]
     newest = past_turns.newest_of_all(1)
     return attached[0] if attached else npc_of(newest[0].npc_ref) if newest else ""

@@ -168,7 +168,7 @@ class FoundBy:
     """What an NPC finds in a knowledge base."""
 
     may_search: bool
-    """True if the base is bound to the NPC or its place, and its lock allows the NPC."""
+    """True if the base is assigned to the NPC or its place, and its lock allows the NPC."""
     guards: bool
     """True if the NPC gets only safe summaries or hints."""
     passages: tuple[PagePassage, ...] = ()

@@ -322,12 +322,12 @@ def lines_of_page() -> list[str]:
 def test_documented_commands_work_and_a_card_book_is_used_once(stage, folder, told):
     report = told(folder)
     (card,) = [item for item in report["items"] if item["file"] == "characters/Oren.png"]
-    attach = "lore/attach Lore of Oren = npc:<its NPC> attaches it"
+    assign = "lore/assign Lore of Oren = npc:<its NPC> assigns it"
     assert card["notices"] == [
-        f"its lorebook is Lore of Oren too: {attach} instead of the copy in the card"
+        f"its lorebook is Lore of Oren too: {assign} instead of the copy in the card"
     ]
     typed = lines_of_page()
-    assert typed[-1] == "lore/attach Lore of Oren = npc:oren"
+    assert typed[-1] == "lore/assign Lore of Oren = npc:oren"
     shown = [stage.builds(line) for line in typed[:-1]]
     assert "is approved" in shown[2]
     assert "(card)" not in stage.builds("lore/test oren = Is Oren here?")

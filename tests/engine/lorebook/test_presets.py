@@ -216,7 +216,7 @@ def test_empty_is_active_without_text():
     assert both([an_app_entry("")], "coin") == ([], [""])
 
 
-def test_preset_decides_if_a_timer_restarts_while_its_clock_stands_still():
+def test_rewinds_decides_if_a_timer_restarts_while_its_clock_stands_still():
     entries = [an_app_entry("stays", sticky=9)]
     for preset, kept in ((OURS, ["stays"]), (THEIRS, [])):
         rules = {"clock": "messages"}

@@ -205,7 +205,7 @@ def test_chat_import_is_refused_when_the_npcs_character_says_nothing(lines, want
         (
             {"world_info": "Harbour", "variables": {"mood": 1}},
             (
-                "its lorebook 'Harbour' is not attached: attach it with lore/attach",
+                "its lorebook 'Harbour' is not assigned: assign it with lore/assign",
                 "its variables (1) stay in the file",
             ),
         ),

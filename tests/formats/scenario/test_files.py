@@ -34,7 +34,7 @@ def test_lorebook_that_is_attached_several_times_is_used_once(
     scenario = read(*map(a_row, places), rules=rules)
     assert [(book.label, book.attach) for book in scenario.books] == [("town", kept)]
     notice = (
-        "lorebook town: is listed more than once with the same content; it is used once, attached"
+        "lorebook town: is listed more than once with the same content; it is used once, assigned"
         f" to {kept}"
     )
     assert scenario.notices == (notice,) * (len(places) - 1)

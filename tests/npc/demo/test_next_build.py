@@ -118,7 +118,7 @@ def test_demo_knowledge_bases_are_bound_to_their_npcs(content: DemoContent) -> N
         assert base.pages == len(list((DEMO / "knowledge" / wiki.key).rglob("*.md")))
         assert base.restricted == (wiki.key == "secret")
         npcs = {Scope(kind="npc", ref=str(tagged(f"npc:{npc}").id)) for npc in wiki.npcs}
-        assert set(knowledge_bases.bindings(wiki.key)) == npcs
+        assert set(knowledge_bases.assigned_to(wiki.key)) == npcs
 
 
 def test_npc_with_a_demo_knowledge_base_has_the_search_tool(content: DemoContent) -> None:

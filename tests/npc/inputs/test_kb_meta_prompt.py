@@ -26,7 +26,7 @@ def a_base(key, *scopes, **fields):
     info = BaseInfo(key=key, name=f"The {key}", **fields)
     knowledge_bases.save_base(info, by=trusted("builder"))
     for scope in scopes:
-        knowledge_bases.bind_base(key, scope, by=trusted("builder"))
+        knowledge_bases.assign_base(key, scope, by=trusted("builder"))
 
 
 def ids(text):
@@ -147,7 +147,7 @@ def test_past_turn_has_its_block_after_the_base_is_unbound(stage):
     a_base("world", GAME)
     stage.talks_with("Aye.")
     stage.says(stage.anna, "Oren?")
-    knowledge_bases.unbind_base("world", GAME, by=trusted("builder"))
+    knowledge_bases.unassign_base("world", GAME, by=trusted("builder"))
     past = PastReader().inputs(turns.last_turn(stage.npc.ai.ref)).inputs
     assert ids(past.blocks[0].text) == ["world"]
 

@@ -141,7 +141,7 @@ def test_prompt_has_no_guidance_before_anybody_spoke_to_the_npc(stage, opening):
 def test_facts_follow_the_history_and_are_not_in_system_messages(stage):
     types_at(stage.anna, WebSocketClient)
     knowledge_bases.save_base(BaseInfo(key="port", name="Port ledger"), by=trusted("builder"))
-    knowledge_bases.bind_base("port", GAME, by=trusted("builder"))
+    knowledge_bases.assign_base("port", GAME, by=trusted("builder"))
     registry.choose_tools(stage.npc, [TOOL], by=trusted("builder"))
     model = stage.talks_with("Aye.")
     stage.says(stage.anna, "Oren?")

@@ -121,7 +121,7 @@ def dig(npc: Any) -> None:
     knowledge_bases.save_base(VAULT, by=trusted("builder"))
     protect = {"protect": [WATCHWORD, "fourth step of the cellar", "left of the barrel"]}
     written("vault", a_page(TITLE, PASSAGE, aliases=("Old Cellar",), fields=protect))
-    knowledge_bases.bind_base("vault", Scope(kind="npc", ref=npc.ai.ref), by=trusted("builder"))
+    knowledge_bases.assign_base("vault", Scope(kind="npc", ref=npc.ai.ref), by=trusted("builder"))
     change_settings(npc, tools=(TOOL,), by=THE_GAME)
 
 

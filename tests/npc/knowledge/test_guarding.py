@@ -69,7 +69,7 @@ def test_npc_does_not_guard_an_open_base(stage):
 def bound(stage):
     knowledge_bases.save_base(VAULT, by=trusted("builder"))
     scope = Scope(kind="room", ref=str(stage.room.id))
-    knowledge_bases.bind_base("vault", scope, by=trusted("builder"))
+    knowledge_bases.assign_base("vault", scope, by=trusted("builder"))
     return stage
 
 

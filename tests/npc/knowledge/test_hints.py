@@ -130,7 +130,7 @@ def test_result_has_summary_and_hint_when_both_kinds_of_bases_are_searched(hinti
     other = replace(VAULT, key="attic", name="The attic", keywords=(), hint="")
     knowledge_bases.save_base(other, by=trusted("builder"))
     written("attic", a_page("The Attic of the Widow", "Here a watchword was kept in a drawer."))
-    knowledge_bases.bind_base(
+    knowledge_bases.assign_base(
         "attic", Scope(kind="npc", ref=hinting.npc.ai.ref), by=trusted("builder")
     )
 

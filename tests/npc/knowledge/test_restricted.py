@@ -270,7 +270,7 @@ def beside(cellar):
     """An open base in addition to the guarded one."""
     knowledge_bases.save_base(HARBOUR, by=trusted("builder"))
     written("harbour", a_page("Smugglers", "The watchword of the watch is told at noon."))
-    knowledge_bases.bind_base(
+    knowledge_bases.assign_base(
         "harbour", Scope(kind="room", ref=str(cellar.room.id)), by=trusted("builder")
     )
 

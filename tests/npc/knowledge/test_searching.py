@@ -33,12 +33,12 @@ def harbour(stage):
 
 
 def bound(stage, scope: Scope) -> None:
-    knowledge_bases.bind_base("harbour", scope, by=trusted("builder"))
+    knowledge_bases.assign_base("harbour", scope, by=trusted("builder"))
 
 
 def unbound(stage) -> None:
     scope = Scope(kind="npc", ref=stage.npc.ai.ref)
-    knowledge_bases.unbind_base("harbour", scope, by=trusted("builder"))
+    knowledge_bases.unassign_base("harbour", scope, by=trusted("builder"))
 
 
 def told(stage, text: str = "Oren, the ferry?") -> str:
@@ -70,7 +70,7 @@ def test_result_says_that_the_npc_has_no_bases(harbour):
 
 
 @pytest.mark.parametrize("kind", ["game", "room", "zone", "faction", "conversation"])
-def test_base_is_searched_in_each_scope_that_it_is_bound_to(harbour, kind):
+def test_base_is_searched_in_each_scope_that_it_is_assigned_to(harbour, kind):
     unbound(harbour)
     harbour.room.tags.add("coast", category="zone")
     harbour.npc.tags.add("rowers", category="faction")
@@ -81,7 +81,7 @@ def test_base_is_searched_in_each_scope_that_it_is_bound_to(harbour, kind):
     assert FERRY in told(harbour)
 
 
-def test_base_that_is_not_bound_to_the_npc_is_refused(harbour):
+def test_base_that_is_not_assigned_to_the_npc_is_refused(harbour):
     knowledge_bases.save_base(replace(HARBOUR, key="palace"), by=trusted("builder"))
     harbour.minds.searches = {"query": "ferry", "bases": ["palace"]}
     assert told(harbour) == (
@@ -146,7 +146,7 @@ def test_result_starts_with_the_best_passage_of_each_base(harbour):
     )
     written("coast", a_page("Ferries", "Ferry after ferry."))
     written("harbour", a_page("Ferry bell", "The bell of the ferry."))
-    knowledge_bases.bind_base("coast", Scope(kind="game"), by=trusted("builder"))
+    knowledge_bases.assign_base("coast", Scope(kind="game"), by=trusted("builder"))
     bases = [line.partition("]")[0] for line in told(harbour).split("\n")]
     assert bases[:2] == ["[coast", "[harbour"]
 

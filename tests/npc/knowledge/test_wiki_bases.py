@@ -35,7 +35,7 @@ def wiki(monkeypatch: pytest.MonkeyPatch) -> Iterator[StubWiki]:
 def harbour(stage: Any, wiki: StubWiki) -> Iterator[Any]:
     """The stage, where Oren may search the wiki. `reactor` gets calls from the HTTP thread."""
     knowledge_bases.save_base(HARBOUR, by=trusted("builder"))
-    knowledge_bases.bind_base(
+    knowledge_bases.assign_base(
         "harbour", Scope(kind="npc", ref=stage.npc.ai.ref), by=trusted("builder")
     )
     change_settings(stage.npc, tools=(TOOL,), by=THE_GAME)

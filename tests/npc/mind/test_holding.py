@@ -92,8 +92,8 @@ def test_guard_does_not_end_when_a_builder_uses_kb(outsider, types):
     before = knowledge_bases.get_base("vault")
     lines = (
         *("kb/set vault/locks = off", "kb/set vault/locks = restricted:none()"),
-        *("kb/restricted vault = off", "kb/release vault = oren", "kb/bind vault = game"),
-        *("kb/unbind vault = game", "kb/set vault/mediation = hints", "kb/set vault/name = Open"),
+        *("kb/restricted vault = off", "kb/release vault = oren", "kb/assign vault = game"),
+        *("kb/unassign vault = game", "kb/set vault/mediation = hints", "kb/set vault/name = Open"),
         *("kb/rename vault/The Hoard = Hoard", "kb/lock vault/The Hoard = search:all()"),
         *("kb/hints vault/The Hoard = A hint.", "kb/edit vault/The Hoard", "kb/edit vault/New"),
         *("kb/revert vault/The Hoard = 1", "kb/remove vault/The Hoard", "kb/remove vault"),
@@ -165,7 +165,7 @@ def test_guard_survives_when_its_base_is_deleted_and_created_again(outsider, typ
     outsider.tags.clear()
     types("Admin", "kb/remove vault", "yes")
     assert knowledge_bases.base_or_none("vault") is None
-    told = types("Builder", "kb/new vault", "kb/restricted vault = on")
+    told = types("Builder", "kb/create vault", "kb/restricted vault = on")
     assert "restricted from now on" in told
     types("Builder", "kb/set vault/locks = restricted:tag(outsider)")
     assert holds_oren(outsider)
@@ -221,7 +221,7 @@ def test_guards_are_read_without_a_query(outsider, no_queries):
 
 
 def test_builder_is_asked_before_a_lock_takes_away_the_own_right_to_change(types):
-    types("Builder", "kb/new lamps")
+    types("Builder", "kb/create lamps")
     told = types("Builder", "kb/set lamps/locks = edit:perm(Admin)", "no")
     assert "could no longer change knowledge base lamps" in told
     assert knowledge_bases.get_base("lamps").locks == ""

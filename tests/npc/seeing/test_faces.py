@@ -75,10 +75,12 @@ SHOWS = {
         True,
     ),
     "lore/why": (["lore/why oren = kb_meta_prompt"], True),
-    "kb/": (["kb", "kb secrets"], True),
+    "kb/": (
+        ["kb", "kb secrets", "kb secrets/The Hoard", "kb cellar/The Hoard"],
+        True,
+    ),
     "kb/pages": (["kb/pages secrets", "kb/pages cellar"], False),
     "kb/search": (["kb/search secrets = smugglers", "kb/search cellar = smugglers"], True),
-    "kb/show": (["kb/show secrets/The Hoard", "kb/show cellar/The Hoard"], True),
     "kb/links": (["kb/links secrets/The Hoard", "kb/links cellar/Stairs"], False),
     "kb/requires": (["kb/requires secrets/The Hoard"], False),
     "kb/hints": (["kb/hints secrets", "kb/hints cellar", "kb/hints cellar/The Hoard"], True),
@@ -112,26 +114,31 @@ SHOWS_NOTHING = {
         "ai/on",
     ),
     *("ai/correct", "ai/reset", "ai/retry", "ai/undo"),
+    # ai/kept refuses a case with texts that are hidden from the caller (commands/ai/kept.py).
+    *("ai/keep", "ai/kept", "ai/kept/accept"),
     *("ai/pause", "ai/profile", "ai/resume", "ai/set", "ai/startall", "ai/stopall", "ai/tools"),
     *(f"card/{verb}" for verb in ("", "approve", "assign", "export", "grant", "greeting")),
     *(f"card/{verb}" for verb in ("import", "reject", "remove", "report", "revert", "revisions")),
-    *("card/revoke", "card/unassign", "card/create", "card/set", "card/edit", "card/spawn"),
+    *("card/revoke", "card/unassign", "card/create", "card/edit", "card/spawn"),
     "card/despawn",
-    *(f"component/{verb}" for verb in ("context", "create", "depth", "edit", "enable")),
+    *(f"component/{verb}" for verb in ("context", "create", "depth", "edit", "on")),
     *(f"component/{verb}" for verb in ("move", "off", "order", "remove", "revert", "revisions")),
     *(f"component/{verb}" for verb in ("description", "name", "priority", "required", "role")),
     "component/volatile",
-    *(f"kb/{verb}" for verb in ("approve", "bind", "edit", "hints/remove", "import", "lock")),
-    *(f"kb/{verb}" for verb in ("import/run", "new", "refuse", "remove", "rename", "restricted")),
-    *("kb/release", "kb/revert", "kb/set", "kb/unbind"),
-    *(f"lore/{verb}" for verb in ("", "attach", "create", "depth", "detach", "edit", "enable")),
+    *(f"kb/{verb}" for verb in ("approve", "assign", "edit", "hints/remove", "import", "lock")),
+    *(
+        f"kb/{verb}"
+        for verb in ("import/run", "create", "reject", "remove", "rename", "restricted")
+    ),
+    *("kb/release", "kb/revert", "kb/set", "kb/unassign"),
+    *(f"lore/{verb}" for verb in ("", "assign", "create", "depth", "unassign", "edit", "on")),
     *(f"lore/{verb}" for verb in ("export", "import", "keys", "lint", "lock", "mode", "off")),
     *(f"lore/{verb}" for verb in ("order", "position", "remove", "revert", "revisions")),
     *("lore/secondary", "lore/set"),
     *(f"lorekeeper/{verb}" for verb in ("", "in", "pages", "revise", "type")),
-    *(f"note/{verb}" for verb in ("", "clear", "depth", "edit", "every", "mode")),
+    *(f"note/{verb}" for verb in ("", "remove", "depth", "edit", "every", "mode")),
     *(f"note/{verb}" for verb in ("off", "on", "order", "place", "revert", "revisions", "role")),
-    *(f"persona/{verb}" for verb in ("", "clear", "place")),
+    *(f"persona/{verb}" for verb in ("", "remove", "place")),
     *(f"preset/{verb}" for verb in ("", "approve", "assign", "export", "grant", "import")),
     *(f"preset/{verb}" for verb in ("reject", "remove", "report", "revert", "revisions")),
     *(f"preset/{verb}" for verb in ("revoke", "switch", "unassign")),
@@ -161,7 +168,7 @@ def search(stage):
         knowledge_bases.save_base(info, by=trusted("Ada"))
         page = a_page("The Hoard", PASSAGE, fields={"hints": [f"Ask for {CANARY}."]})
         pages.save_page(key, PageDraft(page=_locked(page, page_locks), was="", by=trusted("Ada")))
-        knowledge_bases.bind_base(key, Scope(kind="npc", ref=stage.npc.ai.ref), by=trusted("Ada"))
+        knowledge_bases.assign_base(key, Scope(kind="npc", ref=stage.npc.ai.ref), by=trusted("Ada"))
     written("cellar", a_page("Stairs", "Four steps. See [[The Hoard]]."))
     change_settings(stage.npc, tools=(TOOL, "remember"), by=THE_GAME)
     stage.talks_with(

@@ -10,7 +10,7 @@ HOSTILE = [
     "{x}",
     "a } b { c",
     "{you.__class__}",
-    "{{x}} {{char}}",
+    "{{x}} {{chart}}",
     "$eval(1+1)",
     "$pad(x,3000000)",
     "$You() $conj(smile)",
@@ -22,7 +22,7 @@ HOSTILE = [
     "|luhttp://evil.example|ltx|le",
     "pipe at the end |",
     "back\\slash \\$eval(1+1) \\|r",
-    "<b>bold</b> & <script>",
+    "<a>bold</a> & <script>",
 ]
 INVISIBLE = "\x1b[31mred\x1b[0m \x07bell \x00null \u202eright to left\u2066 \u200bzero\x9bm"
 

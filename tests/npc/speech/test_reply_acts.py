@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evennia_ai.npc.speech.reply_acts import MOST_ACTS, acts_of, is_open
+from evennia_ai.npc.speech.reply_acts import MOST_ACTS, Act, acts_of, is_open
 from tests.effort import little_work
 
 NAMES = ("Oren",)
@@ -15,7 +15,13 @@ NAMES = ("Oren",)
 def delivered(text: str, *, after: int = 0) -> list[str]:
     """Return the acts as text: speech in quotation marks, actions as they follow the name."""
     acts = acts_of(text, own_names=NAMES, after=after)
-    return [f'"{act.text}"' if act.kind == "say" else act.text for act in acts]
+    return [shown(act) for act in acts]
+
+
+def shown(act: Act) -> str:
+    """Return an act as text: speech in quotes, a whisper with its listener before it."""
+    words = act.text if act.kind == "pose" else f'"{act.text}"'
+    return f"to {act.to}: {words}" if act.kind == "whisper" else words
 
 
 @pytest.mark.parametrize(
@@ -55,7 +61,7 @@ def test_text_between_marks_is_an_action_and_the_rest_is_speech(
         ("「こんばんは。」 Oren nickt.", ['"こんばんは。"', "nickt."]),
         ('"Fine," he says, and spits.', ['"Fine."', "spits."]),
         ('"Fine," says Oren, already gone.', ['"Fine."', ", already gone."]),
-        ('"Fine," he mutters. "Go."', ['"Fine."', "mutters.", '"Go."']),
+        ('"Fine," he mutters. "Go."', ['"Fine. Go."']),
         ('"Fine," he says to nobody, then: "Go."', ['"Fine."', "says to nobody, then:", '"Go."']),
         ('"A." "B."', ['"A. B."']),
         ("Oren looks along the bench and waits.", ["looks along the bench and waits."]),
@@ -64,6 +70,52 @@ def test_text_between_marks_is_an_action_and_the_rest_is_speech(
 def test_quotations_are_speech_in_a_text_that_narrates_its_speaker(
     text: str, wanted: list[str]
 ) -> None:
+    assert delivered(text) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ('Oren says, "Evening."', ['"Evening."']),
+        ('Oren says "Evening."', ['"Evening."']),
+        ('She says softly: "Evening."', ['"Evening."']),
+        ('Oren nods and says, "Evening."', ["nods", '"Evening."']),
+        ('"Evening," she mutters.', ['"Evening."']),
+        ('"Evening," she says, looking up. "You?"', ['"Evening."', "is looking up.", '"You?"']),
+        ('I nod. "Evening."', ["nods.", '"Evening."']),
+        ('"Evening." I wipe my hands and smile. "You?"', [
+            '"Evening."', "wipes their hands and smiles.", '"You?"'
+        ]),
+        ('I carefully push the jar over. "Here."', ["carefully pushes the jar over.", '"Here."']),
+        ("I nod slowly.", ["nods slowly."]),
+        ("I shrug at Anna.", ["shrugs at Anna."]),
+        ("Oren sagt: „Abend.“", ['"Abend."']),
+        ("„Abend“, sagt Oren und nickt.", ['"Abend"', "nickt."]),
+        ("« Bonsoir », dit Oren.", ['"Bonsoir"']),
+        ("Oren dice: «Buenas.»", ['"Buenas."']),
+        ("Орен говорит: «Вечер.»", ['"Вечер."']),
+        ("オレンは「こんばんは。」と言う。", ['"こんばんは。"']),
+        ("奥伦说：“晚上好。”", ['"晚上好。"']),
+    ],
+)  # fmt: skip
+def test_clauses_that_introduce_quotations_are_not_shown(text: str, wanted: list[str]) -> None:
+    names = (*NAMES, "Орен", "オレン", "奥伦")
+    assert [shown(act) for act in acts_of(text, own_names=names)] == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ('Oren whispers to Anna, "Come."', ['to Anna: "Come."']),
+        ('"Come," Oren whispers to Anna.', ['to Anna: "Come."']),
+        ('"Come," she whispers to Anna, "at dusk."', ['to Anna: "Come, at dusk."']),
+        ('"Hm." She whispers to Anna: "Come."', ['"Hm."', 'to Anna: "Come."']),
+        ("*leans in and whispers to Anna* Come.", ['to Anna: "Come."']),
+        ('*whispers to Old Bo* "Come." *nods*', ['to Old Bo: "Come."', "nods"]),
+        ("Oren flüstert zu Anna: „Komm.“", ['to Anna: "Komm."']),
+    ],
+)
+def test_words_whispered_in_prose_become_a_whisper(text: str, wanted: list[str]) -> None:
     assert delivered(text) == wanted
 
 
@@ -79,7 +131,7 @@ def test_quotations_are_speech_in_a_text_that_narrates_its_speaker(
         '"Slack water" is what we call it.',
         'He said "No." And then he left.',
         'I told him: "Go!" And he went.',
-        '"Evening." I look up.',
+        '"Evening." I know you.',
         "Oren is my name.",
         "It costs 2*3*4, in snake_case_names.",
         "*waves",
@@ -147,10 +199,15 @@ def test_rest_of_a_reply_is_interpreted_together_with_its_start(
 @pytest.mark.parametrize("start", ["Oren looks up.", "She looks up.", "The lamp lights Oren."])
 def test_start_that_narrates_the_speaker_is_open_until_the_first_quotation(start: str) -> None:
     assert is_open(start, own_names=NAMES)
-    assert not is_open(f'{start} "Aye."', own_names=NAMES)
+    assert not is_open(f'{start} "Aye." He nods.', own_names=NAMES)
 
 
-@pytest.mark.parametrize("start", ["Aye, at dusk.", "It costs a penny.", "*She smiles.*", '"Aye."'])
+def test_start_is_open_after_a_quotation_because_a_whisper_may_follow() -> None:
+    assert is_open('"Aye."', own_names=NAMES)
+    assert not is_open('"Aye." Sit down.', own_names=NAMES)
+
+
+@pytest.mark.parametrize("start", ["Aye, at dusk.", "It costs a penny.", "*She smiles.*"])
 def test_start_that_does_not_narrate_the_speaker_is_not_open(start: str) -> None:
     assert not is_open(start, own_names=NAMES)
 

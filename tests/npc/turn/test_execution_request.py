@@ -74,7 +74,7 @@ def sha256s(stage):
 def a_base():
     info = BaseInfo(key="harbour", name="The harbour", summary="Tides and tolls.")
     knowledge_bases.save_base(info, by=trusted("builder"))
-    knowledge_bases.bind_base("harbour", GAME, by=trusted("builder"))
+    knowledge_bases.assign_base("harbour", GAME, by=trusted("builder"))
 
 
 @pytest.mark.long

@@ -48,8 +48,8 @@ def test_text_around_fences_of_reasoning_is_said() -> None:
     assert spoken("Aye.\n```think\nno\n```\nSit.\n ```thought\nno") == "Aye.\nSit."
 
 
-def test_code_fence_of_another_kind_is_kept() -> None:
-    assert spoken("```\nAye.\n```") == "```\nAye.\n```"
+def test_speech_in_a_code_fence_is_said_without_the_fence() -> None:
+    assert spoken("```\nAye.\n```") == "Aye."
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,8 @@ def test_label_is_removed_from_each_line() -> None:
 def test_speech_ends_where_the_model_speaks_for_another() -> None:
     text = "Oren: Aye.\n**Anna:** And you?\nOren: No."
     assert spoken(text, other_names=["Anna", "Oren"]) == "Aye."
-    assert spoken(text) == "Aye.\n**Anna:** And you?\nNo."
+    assert spoken(text) == "Aye."
+    assert spoken("Oren: Aye.\nAnna: And you?") == "Aye.\nAnna: And you?"
 
 
 @pytest.mark.parametrize(
@@ -165,7 +166,7 @@ def test_models_own_role_label_is_removed(text: str) -> None:
             "The system is old.",
             "I am an assistant",
             "and/think it over",
-            "Response: none.",
+            "Response? None.",
             "USER!",
         ),
     ],

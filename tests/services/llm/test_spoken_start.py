@@ -81,7 +81,7 @@ def test_nothing_is_said_early_after_the_end() -> None:
         ("Sit down here. USER: And you? No. Well.", ["Sit down here."]),
         ("Sit down here.\nUser: And you? No. Well.", []),
         ("Sit down here.\nuser\nAnd you? No. Well.", []),
-        ("Sit down here.\n### Instruction: And you? No. Well.", ["Sit down here."]),
+        ("Sit down here.\n### Instruction: And you? No. Well.", []),
         ("Sit down here. /no_think And you? No. Well.", []),
         ("Assistant: Sit down here. Well.", []),
         ("", []),
@@ -133,6 +133,24 @@ PARTS = st.sampled_from(
         *("[INST]", "[/INST]", "[INS", "T]", "[EOS]", "]~b]user\n", "]~", "b]", "[e~[", "[|user|]"),
         *("/no_think ", "/no", "USER: ", " ASSISTANT: ", "User: ", "\nuser\n", "\nassistant\n"),
         *("<｜User｜>", "### Instruction: ", "### Response: ", "[UNUSED_TOKEN_146]", "</answer>"),
+        *("**Aye.** ", "# Aye\n", "| a | b |\n", "|---|---|\n", "---\n", "`x`", "{{char}}", "> "),
+        *("[give: jar -> Bo] ", "[map](http://x)", "__no__", "<b>", "[Oren] ", "oren> ", "<Oren> "),
+        *("Oren (smiling): ", "Oren (", "Sure! Here is a reply in character: ", "Of course. "),
+        *(
+            "Would you like me to continue? ",
+            "Response: ",
+            "\nAnna says, ",
+            '"No!" ',
+            "*Bo nods.* ",
+        ),
+        *(
+            'says Anna. "',
+            "Bo: ",
+            "```python\n",
+            '{"say": "Aye."}',
+            "以下は返答です：",
+            "*Bo nods.* ",
+        ),
         *("thought process:", "Here's my response: ", "[thinking", "</s>", "<think", ">"),
     ]
 )

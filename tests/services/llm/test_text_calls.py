@@ -316,7 +316,6 @@ def test_unreadable_textual_call_is_neither_said_nor_run(text: str) -> None:
         "Look (at the boat)!",
         "The name(s) of the ships.",
         "[Anna (the captain) nods]",
-        "```\nAye.\n```",
         "a < b and b > c",
     ],
 )
@@ -339,6 +338,20 @@ def test_textual_calls_have_stable_ids() -> None:
 def test_schema_answer_may_be_next_to_a_textual_call() -> None:
     reply, _ = apart('{"say": "Wait."}' + FORMS["Mistral"], as_schema=True)
     assert (reply.text, [call.name for call in reply.tool_calls]) == ("Wait.", ["look"])
+
+
+def test_speech_in_another_member_than_say_is_left_for_unwrapping() -> None:
+    reply, _ = apart('{"speech": "Wait."}', as_schema=True)
+    assert spoken(reply.text) == "Wait."
+
+
+def test_python_call_with_named_arguments_may_be_followed_by_speech() -> None:
+    reply, _ = apart('look(at="boat") Wait here.')
+    assert [(call.name, json.loads(call.arguments)) for call in reply.tool_calls] == [
+        ("look", BOAT)
+    ]
+    assert reply.text == "Wait here."
+    assert spoken('fly(to="moon") Wait here.') == "Wait here."
 
 
 def test_arguments_next_to_the_name_of_an_act_are_read() -> None:

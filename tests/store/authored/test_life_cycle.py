@@ -10,7 +10,12 @@ from typing import Any
 import pytest
 
 from evennia_ai.engine.actors import Actor, trusted
-from evennia_ai.engine.errors import EditConflictError, NotPermittedError, NotStoredError
+from evennia_ai.engine.errors import (
+    EditConflictError,
+    NotPermittedError,
+    NotStoredError,
+    StoreError,
+)
 from evennia_ai.engine.prompt.components import GAME, PromptComponent, Scope, of_npc
 from evennia_ai.store.authored import cards, components, lorebooks, notes, presets
 from evennia_ai.store.authored.life_cycle import Kind, with_values_before
@@ -147,7 +152,7 @@ def test_removal_cannot_be_reverted_to(example: Example) -> None:
     _, second = written(example)
     example.kind.remove(example.key, by=TAM, scope=example.scope)
 
-    with pytest.raises(NotStoredError, match="that revision removed it"):
+    with pytest.raises(StoreError, match="choose another revision"):
         example.kind.revert(example.key, second.revision + 1, by=MIRA, scope=example.scope)
     assert in_force(example) is None
 

@@ -32,7 +32,7 @@ GATED: Final[Mapping[str, str]] = {
     "history/control": "reset_conversation undo_exchanges take_back_answer correct_utterance",
     "history/transcripts": "import_lines",
     "history/windows": "reset_lore",
-    "knowledge/knowledge_bases": "save_base set_restricted remove_base bind_base unbind_base"
+    "knowledge/knowledge_bases": "save_base set_restricted remove_base assign_base unassign_base"
     " hold_npc release_npc",
     "knowledge/knowledge_searches": "open_vault empty_vault",
     "knowledge/page_drafts": "decide_draft",

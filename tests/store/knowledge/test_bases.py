@@ -12,15 +12,15 @@ from evennia_ai.engine.prompt.components import GAME, Scope
 from evennia_ai.store.core.snapshots import forget_everything, refresh_if_changed
 from evennia_ai.store.knowledge import knowledge_bases, pages
 from evennia_ai.store.knowledge.knowledge_bases import (
+    assign_base,
+    assigned_to,
     base_or_none,
     bases_for,
-    bind_base,
-    bindings,
     list_bases,
     remove_base,
     save_base,
     set_restricted,
-    unbind_base,
+    unassign_base,
 )
 from tests.store.knowledge.knowledge_builders import a_base, a_saved_page
 
@@ -124,7 +124,7 @@ def test_invalid_base_settings_are_refused_with_the_reason(field, value, wanted)
 def test_removed_base_loses_pages_and_bindings_and_keeps_revisions():
     a_base()
     a_saved_page("Ferry")
-    bind_base("harbour", OREN, by=trusted("Mira"))
+    assign_base("harbour", OREN, by=trusted("Mira"))
 
     remove_base("harbour", by=trusted("Tam"))
 
@@ -153,8 +153,8 @@ class TestBindings:
     def test_base_is_used_where_it_is_bound(self):
         a_base("harbour")
         a_base("ash")
-        bind_base("harbour", GAME, by=trusted("Mira"))
-        bind_base("ash", OREN, by=trusted("Mira"))
+        assign_base("harbour", GAME, by=trusted("Mira"))
+        assign_base("ash", OREN, by=trusted("Mira"))
 
         assert keys_of(bases_for([GAME])) == ["harbour"]
         assert keys_of(bases_for([GAME, QUAY, OREN])) == ["ash", "harbour"]
@@ -163,22 +163,25 @@ class TestBindings:
     def test_base_bound_twice_is_used_once(self):
         a_base()
         for scope in (GAME, OREN, OREN):
-            bind_base("harbour", scope, by=trusted("Mira"))
+            assign_base("harbour", scope, by=trusted("Mira"))
 
         assert keys_of(bases_for([OREN, GAME])) == ["harbour"]
 
     def test_bindings_are_listed_from_wide_to_narrow(self):
         a_base()
         for scope in (TALK, OREN, GAME, QUAY, HARBOUR):
-            bind_base("harbour", scope, by=trusted("Mira"))
+            assign_base("harbour", scope, by=trusted("Mira"))
 
-        assert bindings("harbour") == (GAME, HARBOUR, QUAY, OREN, TALK)
+        assert assigned_to("harbour") == (GAME, HARBOUR, QUAY, OREN, TALK)
 
     def test_unbinding_reports_whether_a_binding_existed(self):
         a_base()
-        bind_base("harbour", OREN, by=trusted("Mira"))
+        assign_base("harbour", OREN, by=trusted("Mira"))
 
-        assert [unbind_base("harbour", OREN, by=trusted("Mira")) for _ in range(2)] == [True, False]
+        assert [unassign_base("harbour", OREN, by=trusted("Mira")) for _ in range(2)] == [
+            True,
+            False,
+        ]
         assert bases_for([OREN]) == ()
 
     @pytest.mark.parametrize(
@@ -188,15 +191,15 @@ class TestBindings:
         a_base()
 
         with pytest.raises(ComponentValueError, match="the game, or zone, room"):
-            bind_base("harbour", scope, by=trusted("Mira"))
+            assign_base("harbour", scope, by=trusted("Mira"))
 
     def test_binding_an_unknown_base_is_an_error(self):
         with pytest.raises(NotStoredError, match="no knowledge base 'quay'"):
-            bind_base("quay", OREN, by=trusted("Mira"))
+            assign_base("quay", OREN, by=trusted("Mira"))
 
     def test_cached_bases_are_read_without_a_query(self, no_queries):
         a_base()
-        bind_base("harbour", OREN, by=trusted("Mira"))
+        assign_base("harbour", OREN, by=trusted("Mira"))
         scopes = [GAME, HARBOUR, QUAY, OREN, TALK]
         cold = bases_for(scopes)
 
@@ -207,7 +210,7 @@ class TestBindings:
 
     def test_changed_bases_are_read_again(self):
         a_base()
-        bind_base("harbour", OREN, by=trusted("Mira"))
+        assign_base("harbour", OREN, by=trusted("Mira"))
         bases_for([OREN])
         a_base(summary="New.")
 

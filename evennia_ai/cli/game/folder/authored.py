@@ -1,4 +1,4 @@
-"""Cards and lorebooks of a folder: cards wait for approval, books are not attached."""
+"""Cards and lorebooks of a folder: cards wait for approval, books are not assigned."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -102,16 +102,16 @@ def _of_world(card: Card, taking: Taking) -> Iterator[str]:
     name, book = taking.worlds.get(world.casefold(), ("", None))
     if book is None:
         return
-    attach = f"lore/attach {name} = npc:<its NPC> attaches it"
+    assign = f"lore/assign {name} = npc:<its NPC> assigns it"
     try:
         own = character_book(card)
     except FormatError:
         own = None  # The card's own report names the error.
     if own is None:
-        yield f"its lorebook is {name}: {attach}"
+        yield f"its lorebook is {name}: {assign}"
         return
     differs = "" if has_same_content(own, book) else ", with other entries"
-    yield f"its lorebook is {name} too{differs}: {attach} instead of the copy in the card"
+    yield f"its lorebook is {name} too{differs}: {assign} instead of the copy in the card"
 
 
 def _world(file: FolderFile, text: str, taking: Taking) -> Judged:
@@ -136,7 +136,7 @@ def _world(file: FolderFile, text: str, taking: Taking) -> Judged:
         where=file.where,
         name=name,
         fate="take",
-        why=f"becomes lorebook {name}; lore/attach attaches it",
+        why=f"becomes lorebook {name}; lore/assign assigns it",
         notices=(*twice, *book.notices),
         write=partial(lorebooks.save_book, name, text, by=taking.by, seen_revision=0),
     )

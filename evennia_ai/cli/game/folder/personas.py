@@ -33,7 +33,7 @@ POSITIONS: Final[Mapping[PersonaPlace, int]] = {
 """SillyTavern's number for each place."""
 _NOT_KEPT: Final = {
     "role": "its role (a player's text is of role user here)",
-    "lorebook": "its lorebook (lore/attach <book> = player:<name>)",
+    "lorebook": "its lorebook (lore/assign <book> = player:<name>)",
     "title": "its title",
     "connections": "with whom it is used",
 }

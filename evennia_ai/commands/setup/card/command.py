@@ -5,6 +5,7 @@ them. Without a switch the command only reads. An import changes nothing until a
 it, and an approved card may do only what was granted to it by name.
 """
 
+import re
 import time
 from collections.abc import Iterator
 from typing import Any, Final
@@ -12,16 +13,19 @@ from typing import Any, Final
 from evennia_ai.commands.background_work import Steps, waits
 from evennia_ai.commands.base import BUILDER_LOCK, CommandError, alike, and_more
 from evennia_ai.commands.folder import shown_path
-from evennia_ai.commands.naming import npc_named, whole_number
+from evennia_ai.commands.naming import is_npc_name, npc_named, whole_number
 from evennia_ai.commands.setup.card.files import written
 from evennia_ai.commands.setup.card.writing import CardWriting
 from evennia_ai.commands.setup.imported import may_in_words, size_in_words
+from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.engine.prompt.components import of_npc
 from evennia_ai.engine.text.columns import WIDTH, clip_text, first_line, wrap_text
 from evennia_ai.formats.cards.card import Card, greetings
 from evennia_ai.formats.cards.exporting import FORM_OF, FORMS, Form
 from evennia_ai.formats.cards.loading import load_card
+from evennia_ai.formats.cards.writing import text_of
 from evennia_ai.npc.senses.presence import NPC
+from evennia_ai.npc.views.parse_cache import parsed_card
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import cards as store
 from evennia_ai.store.authored.cards import (
@@ -31,6 +35,7 @@ from evennia_ai.store.authored.cards import (
     get_card,
 )
 
+_WITH_NUMBER: Final = re.compile(r"[^/]*/\s*-?[0-9]+")
 _MOST_GREETINGS: Final = 60
 _MOST_LEFT_OUT: Final = 12
 _EXPORT: Final = "card/export <card>[/<number>] [= json | png | charx [with v2]]"
@@ -42,89 +47,109 @@ class CmdCard(CardWriting):
 
     Usage:
       card
-      card <name>
-      card/create <name> [= <description>]
-      card/set <name>[/<field> [= <text>]]
-      card/edit <name>/<field>
-      card/spawn <card> [= <name of the NPC>]
-      card/despawn <npc>
-      card/import [<file> [= <name>]]
-      card/report <name>[/<number>]
-      card/approve <name>[/<number>] [= <grant>, <grant>...]
-      card/reject <name>
-      card/grant <name> [= <grant>, <grant>...]
-      card/revoke <name> = <grant>, <grant>...
-      card/assign <npc> = <card>
-      card/unassign <npc>
-      card/greeting <npc> [= <number> | off]
-      card/export <name>[/<number>] [= json | png | charx [with v2]]
-      card/revisions <name> [= <number>]
-      card/revert <name> = <number>
-      card/remove <name>
+      card <name>[/<field>]
+      card/<switch> <name> [= <value>]
+
+    A card says who an NPC is.
 
     Switches:
-      create    - create a card of your own; NPCs can play it at once
-      set       - set one field of a card; without a text: show the field;
-                  without a field: list all fields
-      edit      - open the editor on a field
-      spawn     - create an NPC in your room that plays a card
-      despawn   - delete an NPC that plays a card, after a question; the card
-                  stays
-      import    - read a card from a file of the game's card folder and show a
-                  report on it. The file may be JSON, PNG, APNG or CHARX, also
-                  CHARX after a JPEG picture. The card waits for approval and
-                  keeps its own name unless you give another. Without a file:
-                  list the files
-      report    - show the report of an import or of any revision again
-      approve   - approve an import, with the grants that you name and no others.
-                  Give its number if several imports wait, or if you saw the
-                  report of another one last
-      reject    - reject all waiting imports of this name
-      grant     - grant the card more; without a value: list all grants, who
-                  gave them, and which the card could use
-      revoke    - take grants from the card
-      assign    - let an NPC play an approved card, from its next turn on
-      unassign  - let an NPC play no card
-      greeting  - let an NPC open new conversations with a greeting of its
-                  card; 0 is the first message; without a value: list them
-      export    - write a card into a new file of the card folder; 'png with v2'
-                  adds a copy for programs that know only V2 cards
-      revisions - show who changed it, and when; with a number: show what that
-                  revision changed
-      revert    - go back to an earlier revision and its grants; you see what
-                  would change and are asked first
+      create    - [= <description>]: create a card of your own; NPCs can play it
+                  at once
+      edit      - <name>/<field> = <text>: write one field of a card; without a
+                  text the editor opens; without a field: list all fields
+      spawn     - [= <name of the NPC>]: create an NPC in your room that plays a
+                  card
+      assign    - <card> = <npc>: let an NPC play the card, from its next turn on
+      unassign  - <card> = <npc>: let the NPC play no card
+      greeting  - <npc> [= <number> | off]: let an NPC open new conversations
+                  with a greeting of its card; 0 is the first message; without a
+                  value: list them
+      revisions - [= <number>]: show who changed it, and when; with a number:
+                  show what that revision changed
+      revert    - <number>: go back to an earlier revision and its grants; you
+                  see what would change and are asked first
       remove    - remove the card, if no NPC plays it; revert brings it back
 
     Examples:
       card/create Mira = Mira sells herbs and knows every cure but her own.
-      card/set Mira/greeting/1 = Careful, that one bites.
-      card/set Mira/depth_prompt = Mira is in a hurry today.
+      card/edit Mira/greeting/1 = Careful, that one bites.
+      card/edit Mira/depth_prompt = Mira is in a hurry today.
+      card Mira/depth_prompt
       card/spawn Mira
+
+    # subtopics
+
+    ## fields
+
+    The fields of a card: name, nickname, description, personality, scenario,
+    first_message, greeting/<number>, group_greeting/<number>, examples,
+    system_prompt, post_history, depth_prompt, depth_prompt/depth,
+    depth_prompt/role, creator_notes, creator, version and tags.
+
+    To add a greeting, use the next free number; an empty text removes one. An
+    edit keeps the grants of the card. A card that was created here has all
+    grants.
+
+    Examples:
+      card/edit Mira
+      card/edit Mira/tags = herbs, quay
+      card/edit Mira/greeting/2 = You again.
+      card/edit Mira/greeting/2 =
+
+    ## importing
+
+    Read cards from files, and write them into files.
+
+    Switches:
+      import    - [<file> [= <name>]]: read a card from a file of the game's card
+                  folder and show a report on it. The file may be JSON, PNG, APNG
+                  or CHARX, also CHARX after a JPEG picture. The card waits for
+                  approval and keeps its own name unless you give another.
+                  Without a file: list the files
+      report    - <name>[/<number>]: show the report of an import or of any
+                  revision again
+      approve   - <name>[/<number>] [= <grant>, <grant>...]: approve an import,
+                  with the grants that you name and no others. Give its number if
+                  several imports wait, or if you saw the report of another one
+                  last
+      reject    - reject all waiting imports of this name
+      export    - <name>[/<number>] [= json | png | charx [with v2]]: write a
+                  card into a new file of the card folder; 'png with v2' adds a
+                  copy for programs that know only V2 cards
+      despawn   - <npc>: delete an NPC that plays a card, after a question; the
+                  card stays
+
+    Examples:
       card/import
       card/import oren.json = Ferryman
       card/report Ferryman
       card/approve Ferryman = fields, positions
-      card/grant Ferryman = lore_budget
-      card/assign oren = Ferryman
+      card/assign Ferryman = oren
       card/greeting oren = 1
       card/export Ferryman = png with v2
 
-    A card says who an NPC is. An imported card may do little at first: all its
-    texts stay inside the conversation, as if a user had said them, and its
-    system prompt is left out. Grants allow it more. You answer for what you
-    grant, so read the report first. No card can replace the game's own rules.
     If you import another file of the same name, it waits, and the grants of the
     approved card are not given to it.
 
-    Fields: name, nickname, description, personality, scenario, first_message,
-    greeting/<number>, group_greeting/<number>, examples, system_prompt,
-    post_history, depth_prompt, depth_prompt/depth, depth_prompt/role,
-    creator_notes, creator, version and tags. To add a greeting, use the next
-    free number; an empty text removes one. An edit keeps the grants of the card.
-    A card that was created here has all grants.
+    ## grants
+
+    An imported card may do little at first: all its texts stay inside the
+    conversation, as if a user had said them, and its system prompt is left out.
+    Grants allow it more. You answer for what you grant, so read the report
+    first. No card can replace the game's own rules.
 
     Grants: fields, system_prompt, after_history, positions, roles, lore_budget
     and regex; card/grant <name> says what each allows.
+
+    Switches:
+      grant     - [= <grant>, <grant>...]: grant the card more; without a value:
+                  list all grants, who gave them, and which the card could use
+      revoke    - <grant>, <grant>...: take grants from the card
+
+    Examples:
+      card/grant Ferryman
+      card/grant Ferryman = lore_budget
+      card/revoke Ferryman = lore_budget
     """
 
     key = "card"
@@ -134,7 +159,6 @@ class CmdCard(CardWriting):
     verbs = {
         "": "look",
         "create": "create",
-        "set": "set_field",
         **alike("edit spawn despawn"),
         "import": "import_file",
         **alike(
@@ -142,18 +166,35 @@ class CmdCard(CardWriting):
             "revisions revert remove"
         ),
     }
+    without_value = frozenset({"", "report", "reject", "despawn", "remove"})
+    thing = "card"
+
+    def names_something(self, text: str) -> bool:
+        try:
+            self.card_and_field(text)
+        except EvenniaAIError:
+            return is_npc_name(self.caller, text)
+        return True
+
+    def line_for_value(self) -> str:
+        if is_npc_name(self.caller, self.rhs):
+            return f"card/assign {self.lhs} = {self.rhs}"
+        if store.CARDS.known_name(self.rhs) in store.CARDS.list_keys():
+            return f"card/assign {self.rhs} = {self.lhs}"
+        return f"card/edit {self.lhs} = {self.rhs}"
 
     @waits
     def look(self) -> Steps:
         """List the cards, or show one: who approved it, its grants and its texts."""
-        if self.rhs is not None:
-            raise CommandError(
-                f"To give a card to an NPC: card/assign {self.lhs} = {self.rhs}."
-                " Nothing was changed."
-            )
         if not self.lhs:
             self.show(self.listed())
             return
+        if "/" in self.lhs and not _WITH_NUMBER.fullmatch(self.lhs):
+            card, field = self.card_and_field(self.lhs)
+            if field is not None:
+                said = text_of(parsed_card(card), field)
+                self.show([f"{field} of card {card.name}:", said or "(nothing)"])
+                return
         card = self.thing_named(self.plain_name(self.lhs, "card <name>"))
         facts = [
             f"  sha256 of the file  {card.sha256}",
@@ -170,10 +211,7 @@ class CmdCard(CardWriting):
 
         The card is read first, so an unreadable one is refused.
         """
-        usage = "card/assign <npc> = <card>"
-        typed, wanted = self.both(usage)
-        npc = npc_named(self.caller, typed)
-        name = self.thing_named(self.plain_name(wanted, usage)).name
+        name, npc = self._card_and_npc("assign")
         yield self._read(get_card(name))
         _check_there(npc)
         before = store.assignment_of(npc.ai.ref)
@@ -187,12 +225,39 @@ class CmdCard(CardWriting):
         )
 
     def unassign(self) -> None:
-        npc = npc_named(self.caller, self.wanted("card/unassign <npc>"))
-        if self.rhs is not None:
-            raise CommandError("Usage: card/unassign <npc>")
+        name, npc = self._card_and_npc("unassign")
         before = _played(npc)
+        if before.card != name:
+            raise CommandError(
+                f"{npc.key} plays the card {before.card}, not {name}. Nothing was changed.",
+                instead=f"card/unassign {before.card} = {self.rhs}",
+            )
         store.CARDS.unassign(of_npc(npc.ai.ref), by=self.actor)
-        self.say(f"{npc.key} no longer plays the card {before.card}. It plays no card now.")
+        self.say(f"{npc.key} no longer plays the card {name}. It plays no card now.")
+
+    def _card_and_npc(self, switch: str) -> tuple[str, NPC]:
+        """Return the name of the typed card and the NPC after "=".
+
+        Raises:
+            CommandError: One of them does not exist. If they are in the wrong order, the error
+                has the line turned round.
+        """
+        usage = f"card/{switch} <card> = <npc>"
+        if self.lhs and self.rhs is None and is_npc_name(self.caller, self.lhs):
+            played = store.assignment_of(npc_named(self.caller, self.lhs).ai.ref)
+            card = played.card if played and switch == "unassign" else "<card>"
+            raise CommandError(f"Usage: {usage}", instead=f"card/{switch} {card} = {self.lhs}")
+        wanted, who = self.both(usage)
+        cards = set(store.CARDS.list_keys())
+        if (
+            store.CARDS.known_name(wanted) not in cards
+            and store.CARDS.known_name(who) in cards
+            and is_npc_name(self.caller, wanted)
+        ):
+            raise self.turned_round(switch)
+        name = self.thing_named(self.plain_name(wanted, usage)).name
+        who = who.removeprefix("npc:").strip()
+        return name, npc_named(self.caller, who)
 
     @waits
     def greeting(self) -> Steps:
@@ -286,7 +351,7 @@ def _check_there(npc: NPC) -> None:
 def _played(npc: NPC) -> CardAssignment:
     played = store.assignment_of(npc.ai.ref)
     if played is None:
-        raise CommandError(f"{npc.key} plays no card; card/assign {npc.key} = <card> gives one.")
+        raise CommandError(f"{npc.key} plays no card; card/assign <card> = {npc.key} gives it one.")
     return played
 
 

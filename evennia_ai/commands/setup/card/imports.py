@@ -106,7 +106,7 @@ class CardImports(ImportedCommand[StoredCard], CardWork):
         if players_of(thing.name):
             yield f"Played from the next turn on by {self.counts_in(thing.name)}."
         else:
-            yield f"No NPC plays it yet: card/assign <npc> = {thing.name}."
+            yield f"No NPC plays it yet: card/assign {thing.name} = <npc>."
 
     def before_change(self, name: str) -> Sequence[str]:
         return greeters_of(name)

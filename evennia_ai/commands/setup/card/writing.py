@@ -28,7 +28,6 @@ from evennia_ai.engine.text.differences import diff_texts
 from evennia_ai.formats.cards.card import Card
 from evennia_ai.formats.cards.components import describe_changing_texts
 from evennia_ai.formats.cards.writing import (
-    WORDS,
     CardField,
     field_named,
     fields_of,
@@ -47,8 +46,7 @@ from evennia_ai.store.authored.cards import StoredCard, players_of
 from evennia_ai.store.core.authoring import MAX_NAME
 
 _CREATE: Final = "card/create <name> [= <description>]"
-_SET: Final = "card/set <name>/<field> [= <text>]"
-_EDIT: Final = "card/edit <name>/<field>"
+_EDIT: Final = "card/edit <name>[/<field> [= <text>]]"
 _SPAWN: Final = "card/spawn <card> [= <name>]"
 _DESPAWN: Final = "card/despawn <npc>"
 _KIND: Final = "card"
@@ -70,25 +68,28 @@ class CardWriting(CardImports):
         card = store.create_card(name, file, by=self.actor)
         self.read_ahead(card)
         self.say(
-            f"Created card {name}, revision {card.revision}. card/set {name} lists its fields;"
+            f"Created card {name}, revision {card.revision}. card/edit {name} lists its fields;"
             f" card/spawn {name} creates an NPC here that plays it.{_remark(made)}"
         )
 
     @waits
-    def set_field(self) -> Steps:
+    def edit(self) -> Steps:
         """Write one field of a card.
 
-        Without a text show the field, without a field list all fields.
+        Without a text open the editor on the field, without a field list all fields.
         """
-        card, field = self._field_typed(_SET)
+        card, field = self.card_and_field(self.wanted(_EDIT))
         if field is None:
             if self.rhs is not None:
-                raise CommandError(f"Usage: {_SET}. Nothing was changed.")
+                raise CommandError(
+                    f"Name a field of the card: {_EDIT}. Nothing was changed.",
+                    instead=f"card/edit {self.lhs}/description = {self.rhs}",
+                )
             self.show(_fields_shown(card))
             return
         if self.rhs is None:
-            said = text_of(parsed_card(card), field)
-            self.show([f"{field} of card {card.name}:", said or "(nothing)"])
+            edited = _edited(card, field)
+            open_editor(self.caller, _KIND, edited, label=f"{field} of card {card.name}")
             return
         typed = self.rhs
         write = partial(with_text, field=field, text=typed)
@@ -99,16 +100,6 @@ class CardWriting(CardImports):
         self.show(
             diffed([_told(after, field, before=before), *diff_texts(text_of(before, field), typed)])
         )
-
-    def edit(self) -> None:
-        """Open the editor on one field of a card."""
-        if self.rhs is not None:
-            raise CommandError(f"Usage: {_EDIT}. Nothing was changed.")
-        card, field = self._field_typed(_EDIT)
-        if field is None:
-            raise CommandError(f"Usage: {_EDIT}; the fields are: {', '.join(WORDS)}.")
-        edited = _edited(card, field)
-        open_editor(self.caller, _KIND, edited, label=f"{field} of card {card.name}")
 
     def spawn(self) -> Generator[str, Any, None]:
         """Create an NPC in the builder's room that plays a card. Ask first if its name is taken."""
@@ -194,16 +185,15 @@ class CardWriting(CardImports):
         if not (npc.access(self.caller, "delete") or npc.access(self.caller, "control")):
             raise CommandError(f"The lock of {label} does not let you delete it.")
 
-    def _field_typed(self, usage: str) -> tuple[StoredCard, CardField | None]:
+    def card_and_field(self, text: str) -> tuple[StoredCard, CardField | None]:
         """Return the current card and the field that `<name>[/<field>]` names.
 
         The name of a card may have a slash in it.
         """
         names = set(store.CARDS.list_keys())
-        text = self.wanted(usage)
         name, field = name_and_rest(text, lambda one: store.CARDS.known_name(one) in names)
         if not name:
-            raise CommandError(f"Usage: {usage}. Nothing was changed.")
+            raise CommandError(f"Usage: {_EDIT}. Nothing was changed.")
         return self.thing_named(name), field_named(field) if field else None
 
 
@@ -222,7 +212,7 @@ def _remark(card: Card, *, before: Card | None = None) -> str:
 def _fields_shown(card: StoredCard) -> Iterator[str]:
     """Yield every field with the beginning of its text."""
     read = parsed_card(card)
-    yield f"Card {card.name}, revision {card.revision}; card/set {card.name}/<field> = <text>"
+    yield f"Card {card.name}, revision {card.revision}; card/edit {card.name}/<field> = <text>"
     for field in fields_of(read):
         text = text_of(read, field)
         size = f"{len(text):6}" if text else f"{'-':>6}"

@@ -1,4 +1,4 @@
-"""The switches of `kb` that create, describe, restrict, bind and remove knowledge bases.
+"""The switches of `kb` that create, describe, restrict, assign and remove knowledge bases.
 
 A lock such as `restricted:tag(outsider)` depends on tags that any builder can remove. So an NPC
 that the lock has once restricted guards the base for good, until a builder who may change the base
@@ -20,10 +20,11 @@ from evennia_ai.commands.base import (
     day_and_time,
 )
 from evennia_ai.commands.naming import (
+    KNOWLEDGE_PLACES,
     checked_locks,
-    knowledge_place_named,
     lost_by,
     npc_named,
+    place_named,
     scope_in_words,
     whole_number,
 )
@@ -100,8 +101,8 @@ class BaseField:
 class KnowledgeBases(StrictCommand):
     """The switches that change a base, but not its pages."""
 
-    def new(self) -> None:
-        key = self.wanted("kb/new <base> [= <name>]").lower()
+    def create(self) -> None:
+        key = self.wanted("kb/create <base> [= <name>]").lower()
         if "/" in key:
             raise CommandError(
                 f"'{key}' cannot be the key of a knowledge base: it has a slash. To create a page:"
@@ -111,18 +112,18 @@ class KnowledgeBases(StrictCommand):
             raise CommandError(f"There is a knowledge base '{key}' already; nothing was changed.")
         made = knowledge_bases.save_base(BaseInfo(key=key, name=self.rhs or key), by=self.actor)
         self.say(
-            f"Created knowledge base {made.key}, without pages. No NPC can search it yet: kb/bind"
+            f"Created knowledge base {made.key}, without pages. No NPC can search it yet: kb/assign"
             f" {made.key} = npc:<name>."
         )
 
     def set_field(self) -> Run:
         """Set a field of a base. Ask first if a new lock would shut out the caller."""
-        usage = f"kb/set <base>/<{' | '.join(_FIELDS)}> = <value>"
+        usage = f"kb/set <base>/<{' | '.join(FIELDS)}> = <value>"
         text, value = self.both(usage)
         base, word = shown.split(text)
         if not word:
             raise CommandError(f"Usage: {usage}.")
-        field = _FIELDS.get(word.lower())
+        field = FIELDS.get(word.lower())
         if field is None:
             raise CommandError(f"'{word}' is no field of a knowledge base; {usage}.")
         info = shown.base_to_change(self.caller, base)
@@ -152,7 +153,7 @@ class KnowledgeBases(StrictCommand):
             self.say(f"The lock of {label} stays; nothing was changed.")
 
     def _set(self, info: BaseInfo, word: str, given: Mapping[str, Any]) -> None:
-        field = _FIELDS[word.lower()]
+        field = FIELDS[word.lower()]
         after = knowledge_bases.save_base(
             replace(info, **given), by=self.actor, seen_revision=info.revision
         )
@@ -183,20 +184,25 @@ class KnowledgeBases(StrictCommand):
             f" of its pages.{told}{still_held(after)}"
         )
 
-    def bind(self) -> None:
-        info, scope = self._place("bind")
-        if scope in knowledge_bases.bindings(info.key):
-            self.say(f"Knowledge base {info.key} is bound to {scope_in_words(scope)} already.")
+    def assign(self) -> None:
+        info, scope = self._place("assign")
+        if scope in knowledge_bases.assigned_to(info.key):
+            self.say(f"Knowledge base {info.key} is assigned to {scope_in_words(scope)} already.")
             return
-        knowledge_bases.bind_base(info.key, scope, by=self.actor)
-        self.say(f"Bound to {scope_in_words(scope)}. {_bound(info)}{_without_tool(scope)}")
+        knowledge_bases.assign_base(info.key, scope, by=self.actor)
+        self.say(
+            f"Knowledge base {info.key} is assigned to {shown.assigned_in_words(info)} now."
+            f"{_without_tool(scope)}"
+        )
 
-    def unbind(self) -> None:
-        info, scope = self._place("unbind")
-        if not knowledge_bases.unbind_base(info.key, scope, by=self.actor):
-            self.say(f"It is not bound to {scope_in_words(scope)}. {_bound(info)}")
-            return
-        self.say(f"No longer bound to {scope_in_words(scope)}. {_bound(info)}")
+    def unassign(self) -> None:
+        info, scope = self._place("unassign")
+        where = scope_in_words(scope)
+        removed = knowledge_bases.unassign_base(info.key, scope, by=self.actor)
+        self.say(
+            f"Knowledge base {info.key} is {'no longer' if removed else 'not'} assigned to {where};"
+            f" it is assigned to {shown.assigned_in_words(info)}."
+        )
 
     def remove_base(self, info: BaseInfo) -> Generator[Any, Any, None]:
         """Remove a base after a question."""
@@ -255,9 +261,14 @@ class KnowledgeBases(StrictCommand):
 
     def _place(self, switch: str) -> tuple[BaseInfo, Scope]:
         base, where = self.both(f"kb/{switch} <base> = <place>")
+        bases = {info.key for info in shown.visible_bases(self.caller)}
+        if base.lower() not in bases and where.lower() in bases:
+            raise self.turned_round(switch)
         info = shown.base_to_change(self.caller, base)
-        known = knowledge_bases.bindings(info.key)
-        return info, knowledge_place_named(self.caller, where, known=known)
+        known = knowledge_bases.assigned_to(info.key)
+        return info, place_named(
+            self.caller, where, kinds=KNOWLEDGE_PLACES, known=known, what="a knowledge base"
+        )
 
 
 def _unheld(given: Mapping[str, Any], info: BaseInfo) -> str:
@@ -267,12 +278,8 @@ def _unheld(given: Mapping[str, Any], info: BaseInfo) -> str:
     return f" It has an effect only if the base is restricted: kb/restricted {info.key} = on"
 
 
-def _bound(info: BaseInfo) -> str:
-    return f"Knowledge base {info.key} is bound to {shown.bound_in_words(info)}."
-
-
 def _without_tool(scope: Scope) -> str:
-    """Return a remark if the bound NPC lacks the tool for searches, else ""."""
+    """Return a remark if the NPC lacks the tool for searches, else ""."""
     npc = search_object(f"#{scope.ref}")[0] if scope.kind == "npc" else None
     if npc is None or TOOL in settings_of(npc).tools:
         return ""
@@ -338,7 +345,7 @@ def _read_backend(_caller: Any, value: str) -> Mapping[str, Any]:
     return {"backend": value.lower()}
 
 
-_FIELDS: Final[Mapping[str, BaseField]] = {
+FIELDS: Final[Mapping[str, BaseField]] = {
     "name": _text("name"),
     "summary": _text("summary"),
     "topics": _list("topics"),
@@ -350,3 +357,4 @@ _FIELDS: Final[Mapping[str, BaseField]] = {
     "mediation": BaseField(read=_read_mediation, told=lambda info: info.mediation),
     "backend": BaseField(read=_read_backend, told=lambda info: info.backend),
 }
+"""The fields that `kb/set` sets, by the words that builders type."""

@@ -1,4 +1,4 @@
-"""The command `kb`: builders list, read, write, bind and restrict knowledge bases.
+"""The command `kb`: builders list, read, write, assign and restrict knowledge bases.
 
 The command only translates. `evennia_ai.engine.knowledge` defines pages; the store or another
 backend keeps them. The locks of bases and pages are checked before anything is shown or changed.
@@ -20,11 +20,12 @@ from evennia_ai.commands.base import (
 )
 from evennia_ai.commands.naming import whole_number
 from evennia_ai.commands.setup.knowledge import shown
-from evennia_ai.commands.setup.knowledge.bases import KnowledgeBases
+from evennia_ai.commands.setup.knowledge.bases import FIELDS, KnowledgeBases
 from evennia_ai.commands.setup.knowledge.incoming import KnowledgeDrafts, KnowledgeFolder
 from evennia_ai.commands.setup.knowledge.pages import PAGE, KnowledgePages, revision_typed
 from evennia_ai.commands.setup.knowledge.shown import requires_tree, tree_lines
 from evennia_ai.engine.actors import Actor
+from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.engine.knowledge.pages.page import (
     NAMESPACES,
     BaseInfo,
@@ -87,84 +88,117 @@ _MOST_HITS: Final = 10
 
 class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgePages, KnowledgeBases):
     """
-    List, read, write, bind and restrict knowledge bases
+    List, read, write, assign and restrict knowledge bases
 
     Usage:
       kb
       kb <base>
-      kb/<switch> <base> [= <value>]
-      kb/<switch> <base>/<page> [= <value>]
-      kb/<switch> <number of a draft>
+      kb <base>/<page>[/<revision>]
+      kb/<switch> <base>[/<page>] [= <value>]
 
     A knowledge base is a set of pages, like a small wiki, that NPCs can search.
 
-    Switches for a base:
+    Switches:
+      create     - <base> [= <name>]: create a base
+      edit       - <base>/<page> [= <text>]: write the text of a page, which may
+                   be new; without a text the editor opens
       pages      - [= <n>]: list its pages; <base>/<namespace> or
                    <base>/<beginning> lists only some of them
       search     - <words>: list the pages with these words, the best first
-      new        - [= <name>]: create a base
-      set        - <base>/<field> = <value>: set one of its fields, see below
-      bind       - npc:<name>, room, room:<room>, here, zone:<tag>,
-                   faction:<tag>, game or conversation:<n>: these NPCs may
+      assign     - game, zone:<tag>, here, room:<room>, npc:<name> or the name of
+                   an NPC, faction:<tag> or conversation:<n>: these NPCs may
                    search it
-      unbind     - the same places: these NPCs may no longer search it
-      restricted - on or off: on: NPCs get only safe summaries of its pages
-      release    - [= <npc>]: list the NPCs that guard it for good, or let one go
-      import     - <folder> [= <base>]: show what an import of this folder would
-                   change; without a folder: list the folders
-      import/run - <folder> [= <base>]: import the folder
-      hints      - list the hints of its pages, see 'mediation' below
-      vault      - [= readings | empty]: show what searches of a restricted base
-                   found; each look is recorded; readings: who looked; empty:
-                   delete it
-      remove     - remove the base, after a question
-
-    Switches for a page:
-      show       - read it; <base>/<page>/<n>: as it was at revision n
-      edit       - open the editor on it, or on a new page
-      links      - list the pages to which it links, and those that link to it
-      requires   - show the pages that must be read with it, as a tree
-      hints      - [= <hint>]: list its hints, or add one
-      hints/remove - <number>: remove a hint
-      rename     - <new title>: rename it; the old title leads to the new one
-      lock       - <lock string> or off: who may view and search it
-      revisions  - show who changed it, and when; with a number: show what that
-                   revision changed
-      revert     - <number>: go back to an earlier revision; you see what would
-                   change and are asked first
-      remove     - remove the page
-
-    Switches for drafts. A draft is a page that a builder must approve first:
-      drafts     - [<base>]: list the drafts that wait
-      draft      - show what a draft would change
-      approve    - write the page of a draft
-      refuse     - refuse a draft; its page is not written
+      unassign   - the same places: these NPCs may no longer search it
+      revisions  - show who changed a page, and when; with a number: show what
+                   that revision changed
+      revert     - <number>: go back to an earlier revision of a page; you see
+                   what would change and are asked first
+      remove     - remove a page; a whole base after a question
 
     Examples:
       kb/search harbour = when does the ferry sail
-      kb/show harbour/The Ferry
-      kb/pages harbour/Instructions
-      kb/requires harbour/Instructions:Create/Source/Interview
-      kb/bind harbour = npc:Oren
-      kb/set secret/hint = What happens on the quay at night.
-      kb/restricted secret = on
-      kb/set secret/locks = view:perm(Builder);search:tag(smuggler)
+      kb harbour/The Ferry
+      kb/create lamps = The Lamps of the Coast
+      kb/edit lamps/The Dry Lamp = It burns on the quay from dusk to dawn.
+      kb/assign lamps = oren
+
+    # subtopics
+
+    ## pages
 
     Each page is in a namespace: Main (which you need not write), Instructions,
     Sources or Talk.
 
-    Fields for /set: name, summary, topics, hint, keywords, locks; direct: a base
-    with at most this many characters is shown to NPCs as a whole; vault: keep
-    what searches of a restricted base found; backend: where the pages are
-    stored; mediation: what NPCs get from a restricted base, either a 'summary'
-    by a model or only the 'hints' that you write with kb/hints. The value 'off'
+    Switches:
+      links      - list the pages to which it links, and those that link to it
+      requires   - show the pages that must be read with it, as a tree
+      rename     - <new title>: rename it; the old title leads to the new one
+      lock       - <lock string> or off: who may view and search it
+
+    Examples:
+      kb/pages harbour/Instructions
+      kb/links harbour/The Ferry
+      kb/requires harbour/Instructions:Create/Source/Interview
+
+    ## bases
+
+    Describe a base, and fill it from a folder.
+
+    Switches:
+      set        - <base>/<field> = <value>: set one of its fields
+      import     - <folder> [= <base>]: show what an import of this folder would
+                   change; without a folder: list the folders
+      import/run - <folder> [= <base>]: import the folder
+
+    Fields: name, summary, topics, hint, keywords, locks; direct: a base with at
+    most this many characters is shown to NPCs as a whole; vault: keep what
+    searches of a restricted base found; backend: where the pages are stored;
+    mediation: what NPCs get from a restricted base, either a 'summary' by a
+    model or only the 'hints' that you write with kb/hints. The value 'off'
     empties a field.
+
+    Examples:
+      kb/set harbour/summary = Everything about the harbour.
+      kb/import
+
+    ## restricted
+
+    Keep the pages of a base from some NPCs. A restricted base gives them only
+    safe summaries or hints.
+
+    Switches:
+      restricted - on or off: on: NPCs get only safe summaries of its pages
+      release    - [= <npc>]: list the NPCs that guard it for good, or let one go
+      hints      - <base>: list the hints of its pages; <base>/<page> [= <hint>]:
+                   list the hints of a page, or add one
+      hints/remove - <base>/<page> = <number>: remove a hint
+      vault      - [= readings | empty]: show what searches of a restricted base
+                   found; each look is recorded; readings: who looked; empty:
+                   delete it
+
+    Examples:
+      kb/set secret/hint = What happens on the quay at night.
+      kb/restricted secret = on
+      kb/set secret/locks = view:perm(Builder);search:tag(smuggler)
 
     Locks: 'view' decides which builders may see a base or a page, 'search' which
     characters may search it, 'restricted' which NPCs get only safe summaries of
     a restricted base, and 'edit' which builders may change a base, its pages and
     its guards. An NPC that the lock 'restricted' has caught once guards the base
     until kb/release, even if it loses the tags that the lock asks for.
+
+    ## drafts
+
+    A draft is a page that a model wrote. A builder must approve it first.
+
+    Switches:
+      drafts     - [<base>]: list the drafts that wait
+      draft      - <number>: show what a draft would change
+      approve    - <number>: write the page of a draft
+      reject     - <number>: reject a draft; its page is not written
+
+    Examples:
+      kb/drafts
     """
 
     key = "kb"
@@ -175,24 +209,41 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgePages, KnowledgeBa
         "": "look",
         "pages": "pages",
         "search": "search",
-        "show": "show_page",
-        **alike("edit links requires new"),
+        **alike("edit links requires create"),
         "set": "set_field",
-        **alike("bind unbind restricted release"),
+        **alike("assign unassign restricted release"),
         "import": "import_plan",
         "import/run": "import_run",
-        **alike("rename lock revisions revert remove drafts draft approve refuse vault hints"),
+        **alike("rename lock revisions revert remove drafts draft approve reject vault hints"),
         "hints/remove": "remove_hint",
     }
+    without_value = frozenset(
+        {"", "links", "requires", "remove", "drafts", "draft", "approve", "reject"}
+    )
+    thing = "knowledge base"
+
+    def names_something(self, text: str) -> bool:
+        base, page = shown.split(text)
+        if base.lower() not in {info.key for info in shown.visible_bases(self.caller)}:
+            return False
+        if not page or page.lower() in FIELDS:
+            return True
+        try:
+            return self._lists(store.page_or_none(base.lower(), page_name(page)))
+        except EvenniaAIError:  # The title is not allowed.
+            return False
+
+    def line_for_value(self) -> str:
+        return f"kb/edit {self.lhs} = {self.rhs}" if "/" in self.lhs else ""
 
     def look(self) -> None:
-        self.refuse_value()
-        if not self.lhs:
-            self._look_at_bases()
-            return
         base, page = shown.split(self.lhs)
         if page:
-            raise CommandError(f"To read a page: kb/show {self.lhs}.")
+            self._look_at_page()
+            return
+        if not base:
+            self._look_at_bases()
+            return
         self.show(shown.base_shown(shown.base_named(self.caller, base)))
 
     @waits
@@ -224,10 +275,8 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgePages, KnowledgeBa
         self.show(shown.hits_shown(info, query, seen))
 
     @waits
-    def show_page(self) -> Steps:
-        self.refuse_value()
-        text = self.wanted(f"kb/show {PAGE}[/<revision>]")
-        info, name = shown.page_typed(self.caller, text, usage=f"kb/show {PAGE}")
+    def _look_at_page(self) -> Steps:
+        info, name = shown.page_typed(self.caller, self.lhs, usage=f"kb {PAGE}[/<revision>]")
         before, number = revision_typed(name.full)
         page = yield from shown.page_or_none(self.caller, info, name)
         if page is None and number is not None:
@@ -263,7 +312,6 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgePages, KnowledgeBa
         self.show(done(self.caller, info, self.actor))
 
     def remove(self) -> Run:
-        self.refuse_value()
         text = self.wanted(f"kb/remove {PAGE} or kb/remove <base>")
         if "/" not in text:
             return self.remove_base(shown.base_named(self.caller, text))
@@ -273,13 +321,12 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgePages, KnowledgeBa
     def _look_at_bases(self) -> None:
         infos = list(shown.visible_bases(self.caller))
         if not infos:
-            self.say("There are no knowledge bases yet; kb/new <base> makes one.")
+            self.say("There are no knowledge bases yet; kb/create <base> makes one.")
             return
         self.show(shown.listed(infos))
 
     def _read(self, switch: str) -> Generator[Deferred[Any], Any, tuple[BaseInfo, Page]]:
         """Return the base and the page that were typed."""
-        self.refuse_value()
         usage = f"kb/{switch} {PAGE}"
         info, name = shown.page_typed(self.caller, self.wanted(usage), usage=usage)
         return info, (yield from shown.page_seen(self.caller, info, name))

@@ -44,11 +44,10 @@ _being_written: Final[set[int]] = set()
 
 
 class KnowledgeDrafts(CardWork):
-    """The switches that show, approve and refuse drafts."""
+    """The switches that show, approve and reject drafts."""
 
     @waits
     def drafts(self) -> Steps:
-        self.refuse_value()
         infos = list(shown.visible_bases(self.caller))
         if self.lhs:
             infos = [shown.base_named(self.caller, self.lhs)]
@@ -64,7 +63,6 @@ class KnowledgeDrafts(CardWork):
 
     @waits
     def draft(self) -> Steps:
-        self.refuse_value()
         found, info = self._draft("draft")
         now = yield from self._now(found, info)
         lines = [*_head(found), *_difference(now, found.draft.page)]
@@ -72,13 +70,12 @@ class KnowledgeDrafts(CardWork):
             number = found.number
             lines += [
                 "",
-                f"kb/approve {number} writes the page; kb/refuse {number} drops the draft.",
+                f"kb/approve {number} writes the page; kb/reject {number} drops the draft.",
             ]
         self.show(lines)
 
     @waits
     def approve(self) -> Steps:
-        self.refuse_value()
         found, info = self._waiting("approve")
         if found.number in _being_written:
             raise CommandError(f"Draft {found.number} is being written already; wait for it.")
@@ -94,12 +91,11 @@ class KnowledgeDrafts(CardWork):
         )
 
     @waits
-    def refuse(self) -> Steps:
-        self.refuse_value()
-        found, info = self._waiting("refuse")
+    def reject(self) -> Steps:
+        found, info = self._waiting("reject")
         yield from self._now(found, info)
         store.decide_draft(found.number, approved=False, by=self.actor)
-        self.say(f"Refused draft {found.number} of {info.key}/{found.draft.page.name}.")
+        self.say(f"Rejected draft {found.number} of {info.key}/{found.draft.page.name}.")
 
     def _written(self, found: StoredDraft, info: BaseInfo) -> Generator[Deferred[Any], Any, Page]:
         """Write the page of a draft.

@@ -62,10 +62,19 @@ class KnowledgePages(StrictCommand):
     """The switches that change pages in the game's database, and their hints."""
 
     def edit(self) -> None:
-        self.refuse_value()
-        info, name = self._typed("edit")
+        """Write the text of a page, which may be a new one, or open the editor on the page."""
+        info, name = self._typed("edit", " [= <text>]")
         shown.refuse_change(self.caller, info)
         page = page_to_change(self.caller, info, name)
+        if self.rhs is not None:
+            self.refuse_empty(off="kb/remove")
+            before = page or Page(base=info.key, name=name, body="")
+            # Read it again, because the links of a page are found in its text.
+            new = read_page(before.name, write_page(replace(before, body=self.rhs)))
+            after = self._save(info, new, was=page.revision if page else "", note="")
+            told = wrap_hanging(f"Saved {info.key}/{after.name} as revision {after.revision}.")
+            self.show(diffed([*told, *diff_texts(before.body, self.rhs)]))
+            return
         label = f"{info.key}/{page.name if page else name}"
         if page is None:
             self.say(f"{label} is new; it is created when you save.")

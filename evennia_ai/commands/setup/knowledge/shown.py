@@ -44,21 +44,21 @@ _PASSAGE_LINES: Final = 3
 
 
 def listed(infos: Iterable[BaseInfo]) -> list[str]:
-    """Return a table of bases: their number of pages, whether restricted, and where bound."""
+    """Return a table of bases: their number of pages, whether restricted, and where assigned."""
     head = f"{pad_text('base', _KEY_COLUMNS)} {pad_text('name', _NAME_COLUMNS)}"
-    lines = [f"{head} pages restricted  bound to", "-" * WIDTH]
+    lines = [f"{head} pages restricted  assigned to", "-" * WIDTH]
     for info in infos:
         key = pad_text(escape_controls(info.key), _KEY_COLUMNS)
         name = pad_text(escape_controls(info.name), _NAME_COLUMNS)
         count = str(info.pages) if info.backend == "database" else "-"
         state = "yes" if info.restricted else "no"
-        row = f"{key} {name} {count:>5} {state:10}  {bound_in_words(info)}"
+        row = f"{key} {name} {count:>5} {state:10}  {assigned_in_words(info)}"
         lines.append(clip_text(row, WIDTH))
     return lines
 
 
 def base_shown(info: BaseInfo) -> list[str]:
-    """Return one base: its description, and where it is bound."""
+    """Return one base: its description, and where it is assigned."""
     return [
         *wrap_hanging(f"Knowledge base {info.key}: {info.name}"),
         *titled("pages", _pages_in_words(info)),
@@ -71,13 +71,13 @@ def base_shown(info: BaseInfo) -> list[str]:
         *(titled("shown whole", _direct_in_words(info)) if info.direct_characters else []),
         *([] if info.keeps_chunks else titled("vault", "off")),
         *(titled("lock", info.locks) if info.locks else []),
-        *titled("bound to", bound_in_words(info)),
+        *titled("assigned to", assigned_in_words(info)),
     ]
 
 
-def bound_in_words(info: BaseInfo) -> str:
-    """Return where a base is bound, in words."""
-    return ", ".join(map(scope_in_words, knowledge_bases.bindings(info.key))) or "nothing"
+def assigned_in_words(info: BaseInfo) -> str:
+    """Return where a base is assigned, in words."""
+    return ", ".join(map(scope_in_words, knowledge_bases.assigned_to(info.key))) or "nothing"
 
 
 def names_shown(typed: str, names: Sequence[PageName], *, page: int, pages: int) -> list[str]:
@@ -278,7 +278,7 @@ def base_named(caller: Any, text: str) -> BaseInfo:
     info = bases.base_or_none(text.strip().lower())
     if info is None or not lock_allows(caller, info.locks, "view"):
         known = ", ".join(seen.key for seen in list(visible_bases(caller))[:_MOST_NAMES])
-        there = f"; there are {known}" if known else "; kb/new <base> makes one"
+        there = f"; there are {known}" if known else "; kb/create <base> makes one"
         raise CommandError(f"There is no knowledge base '{text}'{there}.")
     return info
 

@@ -1,4 +1,4 @@
-"""The switches of `lore` for whole books: attach, import, export, revisions and revert."""
+"""The switches of `lore` for whole books: assign, import, export, revisions and revert."""
 
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -17,7 +17,13 @@ from evennia_ai.commands.base import (
     revision_in_words,
 )
 from evennia_ai.commands.folder import new_file, offered, path_in, shown_path, size_of, text_file
-from evennia_ai.commands.naming import ACCESS, place_named, scope_in_words, whole_number
+from evennia_ai.commands.naming import (
+    ACCESS,
+    LORE_PLACES,
+    place_named,
+    scope_in_words,
+    whole_number,
+)
 from evennia_ai.commands.screens import diffed
 from evennia_ai.commands.setup.lore import named
 from evennia_ai.commands.setup.lore.changes import save_book_edit, store_book
@@ -55,22 +61,26 @@ _FORMATS: Final[Mapping[str, Callable[[Mapping[str, Any], str], Mapping[str, Any
 
 
 class LoreBooks(CardWork):
-    """The switches that move, attach and revert whole books."""
+    """The switches that move, assign and revert whole books."""
 
-    def attach(self) -> None:
-        book, scope, where = self._place("attach")
+    def assign(self) -> None:
+        book, scope, where = self._place("assign")
         if scope in LOREBOOKS.assigned_to(book):
-            self.say(f"Lorebook {book} is attached to {where} already; nothing was changed.")
+            self.say(f"Lorebook {book} is assigned to {where} already; nothing was changed.")
             return
         LOREBOOKS.assign(book, scope, by=self.actor)
-        self.say(f"Attached lorebook {book} to {where}; it is {self._counts_in(book)}.")
+        self.say(f"Lorebook {book} is {self._assigned_to(book)} now.")
 
-    def detach(self) -> None:
-        book, scope, where = self._place("detach")
+    def unassign(self) -> None:
+        book, scope, where = self._place("unassign")
         if not LOREBOOKS.unassign(scope, book, by=self.actor):
-            self.say(f"Lorebook {book} is not attached to {where}; it is {self._counts_in(book)}.")
+            self.say(
+                f"Lorebook {book} is not assigned to {where}; it is {self._assigned_to(book)}."
+            )
             return
-        self.say(f"Detached lorebook {book} from {where}; it is {self._counts_in(book)}.")
+        self.say(
+            f"Lorebook {book} is no longer assigned to {where}; it is {self._assigned_to(book)}."
+        )
 
     @waits
     def import_file(self) -> Steps:
@@ -108,7 +118,7 @@ class LoreBooks(CardWork):
         was = f"revision {known.revision} before" if known else "new"
         self.say(
             f"Imported lorebook {stored.name}, {counted(len(book.entries), 'entry', 'entries')},"
-            f" revision {stored.revision} ({was}); {self._counts_in(stored.name)}."
+            f" revision {stored.revision} ({was}); {self._assigned_to(stored.name)}."
         )
         for notice in (*told, *book.notices)[:_MOST_NOTICES]:
             self.say(f"note: {notice}")
@@ -218,7 +228,7 @@ class LoreBooks(CardWork):
         self.say(
             f"Lorebook {name} is what it was at revision {number}; before it was revision"
             f" {was.number}, this is revision {back.revision}. It has {count};"
-            f" {self._counts_in(name)}."
+            f" {self._assigned_to(name)}."
         )
 
     def _refuse_revisions(self) -> None:
@@ -231,9 +241,12 @@ class LoreBooks(CardWork):
         """Return the book's name and the typed place, as a scope and in words."""
         text, where = self.both(f"lore/{switch} <book> = <place>")
         named.refuse_card(text, "it is used wherever the card is played. Nothing was changed.")
+        books = {book.name.casefold() for book in named.visible_books(self.caller)}
+        if text.casefold() not in books and where.casefold() in books:
+            raise self.turned_round(switch)
         book = named.book_to_change(self.caller, text)
         known = LOREBOOKS.assigned_to(book.name)
-        scope = place_named(self.caller, where, known=known)
+        scope = place_named(self.caller, where, kinds=LORE_PLACES, known=known, what="a lorebook")
         return book.name, scope, scope_in_words(scope)
 
     def _refuse_locked(
@@ -249,9 +262,9 @@ class LoreBooks(CardWork):
                     f" what was removed is {lock}. Nothing was changed."
                 )
 
-    def _counts_in(self, name: str) -> str:
+    def _assigned_to(self, name: str) -> str:
         where = ", ".join(map(scope_in_words, LOREBOOKS.assigned_to(name)))
-        return f"attached to {where}" if where else "attached to nothing"
+        return f"assigned to {where or 'nothing'}"
 
     def _changes(self, usage: str, access: str) -> tuple[str, tuple[Revision[StoredBook], ...]]:
         """Return the name and the changes of a book, if the caller has this access.

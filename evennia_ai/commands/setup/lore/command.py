@@ -12,12 +12,13 @@ from typing import Any, Final
 from twisted.internet.defer import Deferred
 
 from evennia_ai.commands.base import BUILDER_LOCK, Run, alike, and_more, counted
-from evennia_ai.commands.naming import npc_named, whole_number
+from evennia_ai.commands.naming import is_npc_name, npc_named, whole_number
 from evennia_ai.commands.setup.lore import named, shown
 from evennia_ai.commands.setup.lore.books import LoreBooks
 from evennia_ai.commands.setup.lore.edits import LoreEdits
 from evennia_ai.commands.setup.lore.shown import item_to_explain, npc_at_hand, trial_lines
 from evennia_ai.commands.turn_shown import why_lines
+from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.engine.text.columns import WIDTH, wrap_text
 from evennia_ai.formats.lorebooks.editing.lints import lint_book
 from evennia_ai.formats.lorebooks.entry_fields import TYPED_FIELDS
@@ -47,20 +48,48 @@ class CmdLore(LoreEdits, LoreBooks):
       lore
       lore <book> [= <page>]
       lore <book>/<entry>
-      lore/create <book>[/<entry name>] [= <key>, <key>: <content>]
-      lore/<switch> <book>/<entry> [= <value>]
-      lore/<switch> <book> [= <value>]
-      lore/test [<npc> =] <what you would say>
-      lore/why <npc> = <book>#<entry>
+      lore/<switch> <book>[/<entry>] [= <value>]
 
     A lorebook is a list of entries. Each entry has keys and a text. When one of
-    the keys is said, the entry is active: the NPC is told its text.
+    the keys is said, the entry is active: the NPC is told its text. A book is
+    used only where it is assigned. Name an entry by its id or its name.
 
-    Switches for an entry, which you name by its id or its name:
-      create    - create a book or an entry; without content the editor opens
-      edit      - open the editor on its content
-      keys      - <key>, <key> or off: the words that activate it; /.../i is a
-                  pattern
+    Switches:
+      create    - <book>[/<entry name>] [= <key>, <key>: <content>]: create a
+                  book or an entry; without content the editor opens
+      edit      - <text>: write the content of an entry; without a text the
+                  editor opens
+      keys      - <key>, <key> or off: the words that activate an entry; /.../i
+                  is a pattern
+      on        - use an entry in prompts again
+      off       - keep an entry, but never activate it
+      assign    - game, zone:<tag>, here, room:<room>, npc:<name> or the name of
+                  an NPC, faction:<tag> or player:<name>: use the book there
+      unassign  - the same places: no longer use the book there
+      test      - [<npc> =] <what you would say>: show which entries would be
+                  active if you said this to the NPC here, and why; this changes
+                  nothing
+      revisions - show who changed a book, and when; with a number: show what
+                  that revision changed
+      revert    - <number>: go back to an earlier revision of a book; you see
+                  what would change and are asked first
+      remove    - remove an entry; a whole book after a question
+
+    Examples:
+      lore harbour
+      lore harbour/the ferry
+      lore/create harbour/the toll = toll, fare: Two pennies a head.
+      lore/edit harbour/the toll = Three pennies a head.
+      lore/assign harbour = zone:coast
+      lore/test Oren = When does the ferry sail?
+
+    # subtopics
+
+    ## fields
+
+    Change the other fields of an entry.
+
+    Switches:
       secondary - [any | all | not any | not all] <key>, <key> or off: words
                   that must also be said, or must not be said
       depth     - <n | normal | bottom>: place it inside the history, with n
@@ -72,54 +101,45 @@ class CmdLore(LoreEdits, LoreBooks):
                   before:<component>, after:<component> or
                   at_mention [before | after] [newest | oldest]: next to the
                   message that contains its key
-      set       - <field> <value>: set any other field, see below
-      enable    - use it in prompts again
-      off       - keep it, but never activate it
-      remove    - remove it; a whole book after a question
-
-    Switches for a book:
-      attach    - game, zone:<tag>, room, room:<room>, npc:<name>,
-                  faction:<tag> or player:<name>: use the book there
-      detach    - the same places: no longer use the book there
-      mode      - floating or frozen. Floating: a text is in the prompt only
-                  while its entry is active. Frozen: it is told once and stays in
-                  the history
-      lint      - list what its author should look at again
-      import    - <file> [= <name>]: read a book from a JSON file of the game's
-                  card folder; without a file: list the files
-      export    - [v3 | world]: write it into a new file of that folder
-      revisions - show who changed it, and when; with a number: show what that
-                  revision changed
-      revert    - <number>: go back to an earlier revision; you see what would
-                  change and are asked first
-      lock      - <lock string> or off: who may view and edit a book or an
-                  entry; without a value: show the lock
-
-    Try it out:
-      test      - show which entries would be active if you said this to the NPC
-                  here, and why; this changes nothing
-      why       - everything about one entry in the newest prompt of an NPC
+      set       - <field> <value>: set any other field
 
     Examples:
-      lore harbour
-      lore harbour/the ferry
-      lore/create harbour/the toll = toll, fare: Two pennies a head.
       lore/secondary harbour/the ferry = not any storm, wreck
+      lore/depth harbour/the ferry = 4
       lore/set harbour/the ferry = sticky 3
       lore/set harbour/the ferry = chance 50
       lore/set harbour/the ferry = when time.part is_any night, evening
-      lore/attach harbour = zone:coast
-      lore/test Oren = When does the ferry sail?
-      lore/lock harbour = edit:perm(Builder);view:all()
-
-    A card may have its own book. It is called card:<card>, as in lore card:Mira
-    and lore/create card:Mira/the toll. A change of it is a revision of the card.
 
     Fields for /set: {fields}. The value 'default' resets a field.
 
-    A book is used only where it is attached. The lock of a book and the lock of
-    its entry must both allow you to see or change the entry. Locks are for
-    builders only: they do not change what an NPC is told.
+    ## books
+
+    Move, check and lock whole books.
+
+    Switches:
+      import    - <file> [= <name>]: read a book from a JSON file of the game's
+                  card folder; without a file: list the files
+      export    - [v3 | world]: write it into a new file of that folder
+      lint      - list what its author should look at again
+      mode      - floating or frozen. Floating: a text is in the prompt only
+                  while its entry is active. Frozen: it is told once and stays in
+                  the history
+      lock      - <lock string> or off: who may view and edit a book or an
+                  entry; without a value: show the lock
+      why       - <npc> = <book>#<entry>: everything about one entry in the
+                  newest prompt of an NPC
+
+    Examples:
+      lore/lint harbour
+      lore/lock harbour = edit:perm(Builder);view:all()
+      lore/export harbour = world
+
+    The lock of a book and the lock of its entry must both allow you to see or
+    change the entry. Locks are for builders only: they do not change what an NPC
+    is told.
+
+    A card may have its own book. It is called card:<card>, as in lore card:Mira
+    and lore/create card:Mira/the toll. A change of it is a revision of the card.
     """
 
     __doc__ = _with_fields(__doc__ or _FIELDS)
@@ -131,13 +151,22 @@ class CmdLore(LoreEdits, LoreBooks):
         "": "look",
         **alike("create edit keys secondary depth order position"),
         "set": "set_field",
-        "enable": "enable",
+        "on": "switch_on",
         "off": "switch_off",
-        **alike("remove attach detach mode test why lint"),
+        **alike("remove assign unassign mode test why lint"),
         "import": "import_file",
         **alike("export revisions revert lock"),
     }
-    other_words = {"on": "enable"}  # `note` and `ai` call this switch `on`.
+    without_value = frozenset({"on", "off", "remove", "lint"})
+    thing = "lorebook"
+
+    def names_something(self, text: str) -> bool:
+        book, entry = named.split(text)
+        try:
+            named.book_named(self.caller, book)
+            return not entry or bool(named.entry_named(self.caller, text))
+        except EvenniaAIError:
+            return is_npc_name(self.caller, text)
 
     def func(self) -> Run:
         """Run the switch; if it names a long book, first parse the book in another thread."""
@@ -167,7 +196,7 @@ class CmdLore(LoreEdits, LoreBooks):
     def look(self) -> None:
         book, entry = named.split(self.lhs)
         if entry:
-            self.refuse_value()
+            self.refuse_value(instead=f"lore/edit {self.lhs} = {self.rhs}")
             self.show(shown.entry_shown(named.entry_named(self.caller, self.lhs)))
         elif book:
             self._look_at_book(book)
@@ -191,7 +220,6 @@ class CmdLore(LoreEdits, LoreBooks):
         self.show(why_lines(self.caller, npc, item))
 
     def lint(self) -> None:
-        self.refuse_value()
         book = named.opened(named.book_named(self.caller, self.wanted("lore/lint <book>")))
         found = [
             str(lint)

@@ -13,6 +13,7 @@ from twisted.internet.defer import inlineCallbacks
 from evennia_ai.commands.background_work import CardWork, Steps, waits
 from evennia_ai.commands.base import BUILDER_LOCK, CommandError, Run
 from evennia_ai.commands.naming import any_whole_number, checked_locks, depth_typed, lost_by
+from evennia_ai.commands.screens import diffed
 from evennia_ai.commands.setup.editor import EDITOR_KINDS, Edited, EditorKind, open_editor
 from evennia_ai.commands.setup.lore import named
 from evennia_ai.commands.setup.lore.changes import (
@@ -32,6 +33,8 @@ from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import EditConflictError
 from evennia_ai.engine.lorebook.book import BOOK_MODES, entries_called
 from evennia_ai.engine.lorebook.entry import IN_HISTORY, LoreEntry, Patterns
+from evennia_ai.engine.text.columns import WIDTH, wrap_text
+from evennia_ai.engine.text.differences import diff_texts
 from evennia_ai.formats.lorebooks.editing import typed
 from evennia_ai.formats.lorebooks.editing.edits import (
     new_book,
@@ -87,7 +90,7 @@ class LoreEdits(CardWork):
             named.refuse_card(book, "there is no approved card {card}. Nothing was created.")
         found = yield add_entry_to_book(self, book, fields, by=self.actor)
         new = "in the card's new book" if named.card_called(book) else f"in the new lorebook {book}"
-        where = "" if named.card_called(book) else ", which is attached to nothing yet"
+        where = "" if named.card_called(book) else ", which is assigned to nothing yet"
         of_book = f" {new}{where}" if is_first else ""
         self.say(
             f"Created {found.label}{of_book}; keys: {value_in_words(found.entry.keys)}; place:"
@@ -97,9 +100,21 @@ class LoreEdits(CardWork):
         if not content:
             self._open_editor(found)
 
-    def edit(self) -> None:
-        self.refuse_value()
-        self._open_editor(self._entry("edit"))
+    @waits
+    def edit(self) -> Steps:
+        """Write the content of an entry, or open the editor on it."""
+        found = self._entry("edit")
+        if self.rhs is None:
+            self._open_editor(found)
+            return
+        self.refuse_empty(off="lore/off")
+        before = content_of(found)
+        after = yield change_entry_of_book(self, found, {"content": self.rhs}, by=self.actor)
+        if after is found:
+            self.say(f"{found.label} has this content already; nothing was changed.")
+            return
+        told = f"Wrote {after.label}, revision {after.of.stored.revision}.{_remark(after.entry)}"
+        self.show(diffed([*wrap_text(told, WIDTH), *diff_texts(before, self.rhs)]))
 
     @waits
     def keys(self) -> Steps:
@@ -153,13 +168,11 @@ class LoreEdits(CardWork):
         yield self._change(found, {field.name: given}, word, partial(field_text, field))
 
     @waits
-    def enable(self) -> Steps:
-        self.refuse_value()
-        yield self._change(self._entry("enable"), {"enabled": True}, "state", lambda e: e.enabled)
+    def switch_on(self) -> Steps:
+        yield self._change(self._entry("on"), {"enabled": True}, "state", lambda e: e.enabled)
 
     @waits
     def switch_off(self) -> Steps:
-        self.refuse_value()
         yield self._change(self._entry("off"), {"enabled": False}, "state", lambda e: e.enabled)
 
     @waits
@@ -179,7 +192,6 @@ class LoreEdits(CardWork):
         self.say(f"Lorebook {book.name} is {mode} from now on. Revision {after.revision}.")
 
     def remove(self) -> Generator[Any, Any, None] | None:
-        self.refuse_value()
         text = self.wanted("lore/remove <book>[/<entry>]")
         if not named.split(text)[1]:
             book = named.whole_book_to_change(self.caller, text)
@@ -225,8 +237,8 @@ class LoreEdits(CardWork):
             raise CommandError(f"There is a lorebook '{name}' already. Nothing was changed.")
         made = store.save_book(name, written(new_book(name)), by=self.actor, seen_revision=0)
         self.say(
-            f"Created lorebook {made.name}, without entries. It is attached to nothing yet:"
-            f" lore/attach {made.name} = game."
+            f"Created lorebook {made.name}, without entries. It is assigned to nothing yet:"
+            f" lore/assign {made.name} = game."
         )
 
     def _refuse_twin(self, stored: StoredBook, entry_name: str) -> None:
@@ -265,7 +277,7 @@ class LoreEdits(CardWork):
 
     def _remove_after_yes(self, book: StoredBook) -> Generator[Any, Any, None]:
         question = (
-            f"Remove lorebook {book.name}? /revert brings it back, but not where it was attached."
+            f"Remove lorebook {book.name}? /revert brings it back, but not where it was assigned."
         )
         if not (yield from self.agreed(question)):
             self.say(f"Lorebook {book.name} stays.")

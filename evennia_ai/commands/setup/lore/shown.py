@@ -51,8 +51,8 @@ _MOST_NOTICES: Final = 6
 
 
 def listed(books: Iterable[StoredBook]) -> list[str]:
-    """Return the list of books: their entries, revision, and where they are attached."""
-    lines = [f"{pad_text('lorebook', _BOOK_COLUMNS)} entries revision  attached to", "-" * WIDTH]
+    """Return the list of books: their entries, revision, and where they are assigned."""
+    lines = [f"{pad_text('lorebook', _BOOK_COLUMNS)} entries revision  assigned to", "-" * WIDTH]
     for book in books:
         name = pad_text(escape_controls(book.name), _BOOK_COLUMNS)
         row = f"{name} {entry_count(book):7} {book.revision:8}  {_where(book.name) or 'nothing'}"
@@ -109,7 +109,7 @@ def _head(book: SeenBook) -> Iterator[str]:
     count = counted(len(book.entries), "entry", "entries")
     yield from _wrapped(f"Lorebook {book.name}, revision {book.revision}, {count}{more}")
     where = _where(book.name)
-    yield from titled("attached to", where or "nothing; lore/attach attaches it")
+    yield from titled("assigned to", where or "nothing; lore/assign assigns it")
     for title, value in (("scan depth", book.scan_depth), ("budget", book.token_budget)):
         if value is not None:
             yield from titled(title, str(value))
@@ -122,7 +122,7 @@ def _head(book: SeenBook) -> Iterator[str]:
 
 
 def _where(book: str) -> str:
-    """Return where a book is attached, or for a card's book how many NPCs play the card."""
+    """Return where a book is assigned, or for a card's book how many NPCs play the card."""
     card = card_called(book)
     if card is not None:
         playing = len(players_of(card.name))
@@ -171,7 +171,7 @@ def npc_at_hand(caller: Any) -> Any:
 def trial_lines(caller: Any, npc: NPC, text: str) -> list[str]:
     """Return what `text` would activate in `npc` if `caller` said it now. Nothing is changed."""
     if not npc.ai.view().books:
-        return [f"No lorebook is attached for {npc.key} here; lore/attach attaches one."]
+        return [f"No lorebook is used for {npc.key} here; lore/assign assigns one."]
     made, report = foreseen_report(seer_for(caller, npc.ai.ref), npc.ai.foreseen(text, caller))
     names = names_of(npc.ai.view().books)
     touched = made.lore.calling(made.prompt.called).touched

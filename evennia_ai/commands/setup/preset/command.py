@@ -11,12 +11,12 @@ from typing import Final
 from evennia_ai.commands.background_work import Steps, waits
 from evennia_ai.commands.base import BUILDER_LOCK, CommandError, alike, counted
 from evennia_ai.commands.folder import shown_path
-from evennia_ai.commands.naming import preset_place_named, scope_in_words
+from evennia_ai.commands.naming import PRESET_PLACES, place_named, scope_in_words
 from evennia_ai.commands.setup.imported import may_in_words, size_in_words
 from evennia_ai.commands.setup.preset.files import written
 from evennia_ai.commands.setup.preset.imports import PresetImports
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.prompt.components import GAME
+from evennia_ai.engine.prompt.components import GAME, Scope
 from evennia_ai.formats.presets.preset import Preset, PresetPrompt
 from evennia_ai.formats.presets.switches import find_prompt, switch_lines, switch_prompt
 from evennia_ai.npc.views.presets import parsed_preset
@@ -26,7 +26,6 @@ from evennia_ai.store.authored.components import registry
 from evennia_ai.store.authored.presets import assignments
 
 _SWITCH: Final = "preset/switch <name> = <prompt> [on | off]"
-_ASSIGN: Final = "preset/assign <name> = <place>"
 _ON_OR_OFF: Final = re.compile(r"(.+?)\s+(on|off)", re.IGNORECASE)
 
 
@@ -45,7 +44,7 @@ class CmdPreset(PresetImports):
       preset/grant <name> [= <grant>, <grant>...]
       preset/revoke <name> = <grant>, <grant>...
       preset/assign <name> = <place>
-      preset/unassign <place>
+      preset/unassign <name> = <place>
       preset/switch <name> = <prompt> [on | off]
       preset/export <name>[/<number>]
       preset/revisions <name> [= <number>]
@@ -108,6 +107,8 @@ class CmdPreset(PresetImports):
     help_category = "Building"
     auto_help = True
     whole_words = frozenset({"remove", "reject"})
+    without_value = frozenset({"", "report", "reject", "export", "remove"})
+    thing = "preset"
     verbs = {
         "": "look",
         "import": "import_file",
@@ -120,11 +121,6 @@ class CmdPreset(PresetImports):
     @waits
     def look(self) -> Steps:
         """List the presets, or show one: who approved it, its grants and its prompts."""
-        if self.rhs is not None:
-            raise CommandError(
-                f"To use a preset somewhere: preset/assign {self.lhs} = {self.rhs}. Nothing was"
-                " changed."
-            )
         if not self.lhs:
             self.show(self.listed())
             return
@@ -142,9 +138,7 @@ class CmdPreset(PresetImports):
     @waits
     def assign(self) -> Steps:
         """Use a preset in a place. The preset is read first, so an unreadable one is refused."""
-        typed, place = self.both(_ASSIGN)
-        scope = preset_place_named(self.caller, place, known=assignments())
-        name = self.thing_named(self.plain_name(typed, _ASSIGN)).name
+        name, scope = self._preset_and_place("assign")
         stored = store.get_preset(name)
         yield self.worked(f"Reading preset {name}", lambda _progress: parsed_preset(stored))
         before = assignments().get(scope)
@@ -156,18 +150,40 @@ class CmdPreset(PresetImports):
         )
 
     def unassign(self) -> None:
-        usage = "preset/unassign <place>"
-        text = self.wanted(usage)
-        if self.rhs is not None:
-            raise CommandError(f"Usage: {usage}. Nothing was changed.")
-        scope = preset_place_named(self.caller, text, known=assignments())
+        name, scope = self._preset_and_place("unassign")
         before = assignments().get(scope)
-        if before is None or not store.PRESETS.unassign(scope, by=self.actor):
-            raise CommandError(f"No preset is used in {scope_in_words(scope)}.")
+        if before != name:
+            where = scope_in_words(scope)
+            used = f"preset {before} is" if before else "no preset is"
+            raise CommandError(
+                f"Preset {name} is not used in {where}; {used} used there. Nothing was changed.",
+                instead=f"preset/unassign {before} = {self.rhs}" if before else "",
+            )
+        store.PRESETS.unassign(scope, by=self.actor)
         self.say(
-            f"Preset {before} is no longer used in {scope_in_words(scope)}; it"
-            f" {self.counts_in_words(before)}."
+            f"Preset {name} is no longer used in {scope_in_words(scope)}; it"
+            f" {self.counts_in_words(name)}."
         )
+
+    def _preset_and_place(self, switch: str) -> tuple[str, Scope]:
+        """Return the name of the typed preset and the place after "="."""
+        usage = f"preset/{switch} <name> = <place>"
+        typed, place = self.both(usage)
+        presets = set(store.PRESETS.list_keys())
+        known_name = store.PRESETS.known_name
+        if known_name(typed) not in presets and known_name(place) in presets:
+            raise self.turned_round(switch)
+        name = self.thing_named(self.plain_name(typed, usage)).name
+        known = assignments()
+        return name, place_named(
+            self.caller, place, kinds=PRESET_PLACES, known=known, what="a preset"
+        )
+
+    def line_for_value(self) -> str:
+        return f"preset/assign {self.lhs} = {self.rhs}"
+
+    def names_something(self, text: str) -> bool:
+        return store.PRESETS.known_name(text.partition("/")[0]) in store.PRESETS.list_keys()
 
     @waits
     def switch(self) -> Steps:
@@ -196,8 +212,6 @@ class CmdPreset(PresetImports):
     def export(self) -> Steps:
         usage = "preset/export <name>[/<number>]"
         text = self.wanted(usage)
-        if self.rhs is not None:
-            raise CommandError(f"Usage: {usage}. Nothing was written.")
         named, folder = self.numbered(text), conf().preset_folder
         if named.number is None:
             stored = self.thing_named(named.name)
