@@ -1,8 +1,9 @@
-"""What must hold for every card file and every entry's head of decorators.
+"""Check properties of card files and of the decorators at the start of lorebook entries.
 
-A file is a card or a refusal in one line; a card can be exported in each form and is the same card
-again; decorators are cut off and nothing else is. Checksums keep a fuzzer out, so that files are
-looked at as they are and with checksums that are right. The property tests share this file.
+A file is read as a card or refused with one line. A card can be exported in each form, and reading
+the export gives the same card. Exactly the decorators are cut off an entry. A wrong checksum would
+hide most of a mutated file, so files are also checked with corrected checksums. The property tests
+use this module too.
 """
 
 import json
@@ -39,7 +40,7 @@ from tests.formats.cards.carriers import (
 NOW: Final = 1_800_000_000
 CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 DEMO: Final = Path(__file__).parents[1] / "world" / "demo" / "cards"
-# What of a card is about its file, and what changes with the carrier.
+# Fields of a card that describe its file, so they may change with the container.
 _OF_THE_FILE: Final = frozenset(
     {"source", "notices", "spec", "spec_version", "assets", "character_book"}
 )
@@ -90,7 +91,7 @@ _ENTRY: Final = {
 
 
 def check_file(content: bytes) -> None:
-    """What holds for the bytes of any file."""
+    """Check that any bytes are refused in one line, or are a card that survives its exports."""
     try:
         found = load_card(content)
     except FormatError as error:
@@ -104,20 +105,20 @@ def check_file(content: bytes) -> None:
 
 
 def check_picture(content: bytes) -> None:
-    """A picture as it is, and with the checksums that its chunks should have."""
+    """Check a PNG file as it is, and with corrected checksums of its chunks."""
     content = content if content.startswith(SIGNATURE) else SIGNATURE + content
     check_file(content)
     check_file(with_sound_chunks(content))
 
 
 def check_archive(content: bytes) -> None:
-    """An archive as it is, and with the checksums that its members should have."""
+    """Check a CHARX file as it is, and with corrected checksums of its members."""
     check_file(content)
     check_file(with_sound_members(content))
 
 
 def check_text(content: bytes) -> None:
-    """A JSON text, or a card that the bytes choose, in each of the carriers."""
+    """Check a JSON text, or a card made from the bytes, in each container."""
     if content[:1] not in (b"{", b"\xef", b" "):
         content = as_json(chosen_card(Choices(content)))
     check_file(content)
@@ -126,7 +127,7 @@ def check_text(content: bytes) -> None:
 
 
 def check_decorators(content: bytes) -> None:
-    """The head of an entry, and the V2 copy of a card whose book has the entry."""
+    """Check the decorators of an entry, and the V2 copy of a card with this entry."""
     written = content.decode("utf-8", "replace")
     read = parse_decorators(written)
     assert written.endswith(read.text), "the text after the decorators is another one"
@@ -147,7 +148,7 @@ def check_decorators(content: bytes) -> None:
 
 
 def chosen_card(choices: Choices) -> dict[str, Any]:
-    """A card of any version from values that are known to be awkward."""
+    """Make a card of any version from awkward values that the bytes choose."""
     spec = choices.of(("chara_card_v3", "chara_card_v2", None))
     data = {"name": choices.of(_STRINGS), **choices.fields(_CARD, most=8)}
     if choices.below(2):
@@ -169,7 +170,7 @@ def is_one_line(message: str) -> None:
 
 
 def _raw(content: bytes) -> Any:
-    """The card's own JSON value, as text, since not everything equal is the same."""
+    """Return the JSON of the card as text, because `==` ignores types (1 == 1.0 == True)."""
     try:
         return json.dumps(load_card(content).raw)
     except FormatError as error:
@@ -180,7 +181,7 @@ def _raw(content: bytes) -> Any:
 def _check_exports(found: CardImport) -> None:
     try:
         wanted = card_as_v3(found.card, modified_at=NOW)
-    except FormatError as error:  # its book cannot be read
+    except FormatError as error:  # its lorebook cannot be read
         is_one_line(error.message)
         return
     for form in FORMS:
@@ -196,7 +197,7 @@ def _check_exports(found: CardImport) -> None:
 
 
 def _seen(card: Card) -> list[Any]:
-    """What a game has of a card."""
+    """Return the parts of a card that a game uses."""
     book = character_book(card)
     return [
         *(getattr(card, name) for name in _FIELDS),
@@ -209,7 +210,7 @@ def _without_assets(card: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_sound_chunks(content: bytes) -> bytes:
-    """A picture in which each whole chunk has the checksum that it should have."""
+    """Return a PNG file with the correct checksum in each complete chunk."""
     made, at = bytearray(content), len(SIGNATURE)
     while at + 12 <= len(made):
         (length,) = struct.unpack_from(">I", made, at)
@@ -221,7 +222,7 @@ def with_sound_chunks(content: bytes) -> bytes:
 
 
 def with_sound_members(content: bytes) -> bytes:
-    """An archive in which each row of the directory has the checksum that it should have."""
+    """Return an archive with the correct checksum in each row of its directory."""
     made = bytearray(content)
     for row in re.finditer(rb"PK\x01\x02", content):
         if row.start() + 46 > len(made):
@@ -286,7 +287,7 @@ def _heads() -> Iterator[bytes]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What is asked of some bytes, and the bytes to begin with."""
+    """A fuzz target: a check, and the seeds that fuzzing begins with."""
 
     check: Callable[[bytes], None]
     seeds: Callable[[], Iterator[bytes]]

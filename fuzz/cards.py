@@ -1,10 +1,10 @@
-"""Fuzzing of card files: what must hold for every file is asked of pictures, archives and texts.
+"""Fuzz the readers of card files with atheris.
 
     python fuzz/cards.py png -max_total_time=60 [FOLDER]
 
-The first word is what to look at: png, charx, json or decorators. The rest is as in `lorebook.py`.
-Of several, with commas between them, each is looked at in turn, in a process of its own.
-Needs `atheris` (the extra `fuzz`).
+The first word names the targets: png, charx, json, decorators, or several with commas between them.
+Several targets run one after the other, each in a process of its own. The other arguments are those
+of `lorebook.py`. Needs `atheris` (the extra `fuzz`).
 """
 
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import atheris
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # the tests make the first files
+sys.path.insert(0, str(Path(__file__).parents[1]))  # builders of the tests make the seeds
 
 with atheris.instrument_imports(
     include=["evennia_ai.formats.cards", "evennia_ai.engine.lorebook.decorators"]
@@ -29,7 +29,7 @@ def main() -> None:
     if unknown := [name for name in names if name not in TARGETS]:
         sys.exit(f"give some of {', '.join(TARGETS)}, not {unknown[0]!r}")
     for name in names:
-        if len(names) == 1 or not os.fork():  # libFuzzer ends the process it runs in
+        if len(names) == 1 or not os.fork():  # libFuzzer ends its process
             target = TARGETS[name]
             run(target.check, target.seeds(), arguments, most_bytes=target.most_bytes)
         _, status = os.wait()

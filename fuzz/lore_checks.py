@@ -1,8 +1,8 @@
-"""What must hold for every book and every conversation, and how bytes become both.
+"""Check properties of lorebooks in conversations, and make both from bytes.
 
-Bytes choose: a whole book as JSON text, or a book put together from values that are known to be
-awkward. The same bytes give the same case, so whatever is found can be run again. The fuzz target
-and the property tests share this file.
+The bytes are a book as JSON text, or they choose parts of a book from awkward values. The same
+bytes always give the same case, so a failure can be repeated. The fuzz target and the property
+tests use this module.
 """
 
 import json
@@ -95,7 +95,7 @@ NAMES: Final = (None, "Anna", "Oren", "coin", "", "system", "A: b")
 _COUNTS: Final = (None, 0, 1, 2, 3, 7, 10**9)
 _ODD: Final = (None, True, False, -1, 2.5, "2", "", [], {}, [None], 10**18)
 
-# Field -> what it may be, beside something odd.
+# The normal values of each field. `Choices.fields` sometimes takes one from `_ODD` instead.
 _BOTH: Final = {
     "constant": (True, False),
     "selective": (True, False),
@@ -169,7 +169,7 @@ _RULES: Final = {
 
 
 class Choices:
-    """Bytes as choices: each takes the next byte; once there is none left, the first option."""
+    """Choices made by bytes. Each takes the next byte; without bytes, the first option is taken."""
 
     def __init__(self, data: bytes) -> None:
         self._left = iter(data)
@@ -184,7 +184,7 @@ class Choices:
         return [self.of(options) for _ in range(self.below(most + 1))]
 
     def fields(self, table: dict[str, Sequence[Any]], *, most: int) -> dict[str, Any]:
-        """Some members of the table, one in sixteen with a value that it cannot have."""
+        """Choose values for some fields of the table, one in sixteen from `_ODD`."""
         chosen = {}
         for name in self.some(tuple(table), most=most):
             chosen[name] = self.of(_ODD) if self.below(16) == 15 else self.of(table[name])
@@ -196,7 +196,7 @@ _GRANTS: Final[tuple[Grants, ...]] = (ALL_GRANTS, NO_GRANTS, frozenset({"roles"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A book's file, the conversation it meets, and the settings for `read_rules`."""
+    """A book's file, the conversation that activates it, and the settings for `read_rules`."""
 
     book: Any
     grants: Grants
@@ -206,7 +206,7 @@ class Case:
 
 
 def case_of(data: bytes) -> Case:
-    """The case these bytes stand for."""
+    """Make the case of these bytes."""
     if data[:1] == b"{":
         return _case(_read_text(data.decode("utf-8", "replace")), Choices(data[-24:]))
     choices = Choices(data)
@@ -214,7 +214,7 @@ def case_of(data: bytes) -> Case:
 
 
 def check(data: bytes) -> None:
-    """Run the case of these bytes under both presets; AssertionError where something is wrong."""
+    """Run the case of these bytes with both rule presets. AssertionError if a property fails."""
     case = case_of(data)
     try:
         book = read_book(case.book, label="book", grants=case.grants)
@@ -251,7 +251,7 @@ def _check_turns(book: Lorebook, case: Case, rules: ActivationRules) -> None:
 
 
 def _ran_out_of_time(result: Activation) -> bool:
-    """Whether a pattern was stopped: what it would have found is then a matter of the clock."""
+    """True if a regular expression was stopped. The result then depends on the clock."""
     return any(" took " in verdict.reason for verdict in result.verdicts)
 
 
@@ -281,7 +281,7 @@ def _turn(
 def check_result(
     result: Activation, book: Lorebook, *, rules: ActivationRules, before: LoreState
 ) -> None:
-    """What holds for every activation of one book."""
+    """Check the properties of one activation of one book."""
     items = [f"lore:{book.label}#{entry.uid}" for entry in book.entries]
     assert [verdict.item for verdict in result.verdicts] == items, "not one verdict an entry"
     kept = {verdict.item for verdict in result.verdicts if verdict.kept}

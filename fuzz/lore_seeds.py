@@ -1,4 +1,4 @@
-"""The books and the byte strings that fuzzing of books begins with."""
+"""Seeds for fuzzing lorebooks: books and byte strings."""
 
 import json
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def seeds() -> Iterator[bytes]:
-    """A few cases to begin with: a file of each format and program, and byte strings."""
+    """Yield a file of each format and program, and some byte strings."""
     world = {"key": ["coin", "/ga?te/i"], "keysecondary": ["red"], "content": "@@depth 1\nA coin."}
     entry = {"keys": ["coin"], "content": "The gate.", "enabled": True, "use_regex": False}
     entry |= {"insertion_order": 5, "extensions": {"evennia_ai": {"npcs": ["Oren"]}}}
@@ -22,7 +22,7 @@ def seeds() -> Iterator[bytes]:
 
 
 def _foreign_books() -> Iterator[dict[str, Any]]:
-    """A book of each program whose books become V3."""
+    """Yield a book of each program whose books become V3."""
     placing = {"budgetPriority": 400, "prefix": "[", "insertionPosition": -1}
     novel = {"text": "The gate.", "keys": ["coin", "/ga?te/i", "a & b"], "category": "c"}
     off = {"id": "c", "name": "Old", "enabled": False}

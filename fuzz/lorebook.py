@@ -1,11 +1,11 @@
-"""Fuzzing of books: bytes become a book and a conversation, and what must hold is asked.
+"""Fuzz the activation of lorebooks with atheris.
 
     python fuzz/lorebook.py -runs=20000 [FOLDER]
 
-FOLDER keeps the inputs that reached something new; without it they are forgotten. All options are
-libFuzzer's, such as `-max_total_time=60`; a file in place of the folder is run alone. What fails,
-or takes longer than half a minute, is written to the folder for temporary files and named.
-Needs `atheris` (the extra `fuzz`).
+FOLDER keeps the inputs that reached new code; without it they are lost. A file in place of the
+folder runs this one input. All options are libFuzzer's, such as `-max_total_time=60`. An input that
+fails, or takes longer than half a minute, is written to the folder for temporary files, and its
+path is printed. Needs `atheris` (the extra `fuzz`).
 """
 
 import sys

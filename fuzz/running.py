@@ -1,4 +1,4 @@
-"""How a fuzz target runs: its seeds in a folder of their own, libFuzzer's options passed on."""
+"""Run a fuzz target with its seeds in a temporary folder and the options of libFuzzer."""
 
 import sys
 import tempfile
@@ -17,7 +17,7 @@ def run(
     *,
     most_bytes: int,
 ) -> None:
-    """Look for bytes that `check` does not pass; does not return."""
+    """Search for bytes for which `check` fails. Does not return."""
     options = [argument for argument in arguments if argument.startswith("-")]
     given = [argument for argument in arguments if not argument.startswith("-")]
     with tempfile.TemporaryDirectory() as folder:

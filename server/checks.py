@@ -30,8 +30,8 @@ QUICK = f"{ALONE} and not long"
 
 _NEWCOMER = "tests/acceptance/test_newcomer_plays.py"
 PLAYED = (
-    f"{_NEWCOMER}::test_the_npc_answers_as_a_client_sees_it",
-    f"{_NEWCOMER}::test_the_prompt_of_the_answer_is_shown_with_what_was_said",
+    f"{_NEWCOMER}::test_first_run_prints_the_reply_of_the_npc",
+    f"{_NEWCOMER}::test_first_run_prints_a_prompt_with_the_question",
 )
 """The test of one exchange in a real game, which `make test` runs."""
 

@@ -14,7 +14,7 @@ class CharacterCmdSet(default_cmdsets.CharacterCmdSet):
     """The commands of a character: new copies of the combined commands, in the same order."""
 
     def at_cmdset_creation(self) -> None:
-        """Add the commands that the game's own set would have. A hook of Evennia."""
+        """Add copies of the combined commands. A hook of Evennia."""
         once = _once()
         self.commands = [self._new(command) for command in once.commands]
         named = {command.key: command for command in self.commands}

@@ -47,7 +47,7 @@ NOT_ALONE = f"not ({ALONE})"
 _MARKED = re.compile(rf"mark\.({'|'.join(sorted(MARKS))})\b")
 _MARKED_WHOLE = re.compile(r"^pytestmark = .*", re.MULTILINE)
 _LEFT_OUT = {ALONE: MARKS, QUICK: MARKS | {"long"}}
-"""For each selection of marks: the marks of tests that do not run with it."""
+"""For each `-m` option of a run, the marks whose tests it leaves out."""
 ENVIRONMENT = {
     "DJANGO_SETTINGS_MODULE": "server.conf.test_settings",
     # Without these variables, Evennia asks for a superuser, or recurses if there is no terminal.
@@ -63,7 +63,7 @@ _started = False
 def pytest_configure() -> None:
     """Load Hypothesis's plugin after our profiles exist, because the command line may name one."""
     register_profiles()
-    # Most objects of a test are freed without the garbage collector.
+    # Collect garbage less often: most objects of a test are freed without it.
     gc.set_threshold(100_000, 50, 100)
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
@@ -74,7 +74,7 @@ def pytest_configure() -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print one line for each figure that tests report, such as attacks that failed."""
+    """Print a line for each figure that a test recorded, such as the size of a walk."""
     for report in terminalreporter.getreports("passed"):
         for line in report.capstdout.splitlines():
             if line.endswith("attacks held") or line.startswith("walk "):
@@ -83,7 +83,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the files that declare their minutes first, so that no process works alone at the end."""
+    """Run files with a `minutes` mark first, so that no process works alone at the end."""
     for item in items:
         marked = MARKS & {mark.name for mark in item.iter_markers()}
         assert not marked or _is_marked(item.path), f"{item.path} does not say {marked} itself"

@@ -1,7 +1,7 @@
-"""Set on how many examples a property is tried: a fifth in `make test` and `make check`.
+"""Set how many examples Hypothesis tries for each property.
 
-Every run has other examples. On another Python there are fewer. Hypothesis's own option chooses the
-profile: if you change the code behind a property, try all its examples with
+`make test` and `make check` try a fifth of the examples. Runs on another Python version try fewer.
+Each run draws new examples. If you change the code behind a property, try all its examples with
 `--hypothesis-profile=every`.
 """
 

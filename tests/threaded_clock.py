@@ -12,7 +12,7 @@ from zope.interface import implementer
 
 @implementer(IReactorFromThreads)
 class ThreadedClock(Clock):
-    """A clock that a test moves, and that runs calls from other threads."""
+    """A clock that a test advances. Other threads can schedule calls on it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -22,7 +22,7 @@ class ThreadedClock(Clock):
         self._told.put(partial(call, *args))
 
     def hear(self, *, at_most_seconds: float) -> bool:
-        """Wait until a thread has called. Return True if one did."""
+        """Wait until another thread has scheduled a call. Return True if one did."""
         try:
             call = self._told.get(timeout=at_most_seconds)
         except Empty:

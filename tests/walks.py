@@ -1,7 +1,7 @@
 """Measure how one action walks through the code: files, moves between them, functions.
 
-A move is a call of a function in another file than the one called before. Measure the second of two
-equal actions, because the first one also fills caches.
+A move is a call of a function in another file than that of the function called before it. Measure
+the second of two equal actions, because the first one also fills caches.
 """
 
 import sys
@@ -17,7 +17,7 @@ _ROOT = f"{Path(evennia_ai.__file__).resolve().parent}/"
 
 
 class Walk:
-    """Where an action went in `evennia_ai`."""
+    """The files and functions of `evennia_ai` that one action used, in order."""
 
     def __init__(self) -> None:
         self.steps: list[tuple[str, str]] = []
@@ -31,7 +31,7 @@ class Walk:
 
     @property
     def moves(self) -> int:
-        """How often another file was entered."""
+        """How many times the walk moved to another file."""
         return len(self.steps)
 
     def __str__(self) -> str:

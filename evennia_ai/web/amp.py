@@ -1,14 +1,15 @@
-"""A connection between Portal and Server that a heavy load of messages does not break.
+"""Keep the AMP connection between Evennia's Portal and Server open under heavy load.
 
-Evennia's two processes talk over AMP. Evennia inspects the first byte of a packet to find out
-whether a web browser has connected by mistake. It skips this check only if the previous packet
-ended inside an AMP box. A packet that ends exactly one byte after a box therefore makes Evennia
-take the next packet for a browser's, and it closes the connection. The Server is then restarted,
-and all messages that wait in it are lost. Twenty players who each send a burst of lines are enough
-to cause this, because full packets are split anywhere. These classes check only the first packet: a
-peer that has spoken AMP once is trusted from then on.
+Evennia's two processes exchange messages over AMP. To detect a web browser that has connected by
+mistake, Evennia inspects the first byte of each packet, unless it knows that the packet continues
+an AMP box. If a packet ends exactly one byte after the end of a box, Evennia does not know this
+about the next packet. It takes the next packet for a browser's request and closes the connection.
+The Server is then restarted, and all waiting messages are lost. Full packets are split at any byte,
+so twenty players who each send a burst of lines are enough to cause this.
 
-Set them in a game's settings as `AMP_SERVER_PROTOCOL_CLASS` and `AMP_CLIENT_PROTOCOL_CLASS`.
+The classes in this module inspect only the first packet of a connection. A peer that has once sent
+AMP is trusted from then on. Set the classes in the game's settings as `AMP_SERVER_PROTOCOL_CLASS`
+and `AMP_CLIENT_PROTOCOL_CLASS`.
 """
 
 from evennia.server import amp_client
@@ -18,10 +19,10 @@ from evennia.server.portal.amp_server import AMPServerProtocol
 
 
 class _Steady(AMPMultiConnectionProtocol):
-    """An AMP connection that never takes a peer for a browser after its first AMP packet."""
+    """An AMP connection that looks for a web browser only in its first packet."""
 
     multibatches: int
-    """Evennia's count of messages of which more parts will follow."""
+    """Evennia's count of messages with parts still to come. Above 0, Evennia skips its check."""
 
     _speaks_amp = False
 
@@ -33,13 +34,13 @@ class _Steady(AMPMultiConnectionProtocol):
 
 
 class SteadyPortal(_Steady, AMPServerProtocol):
-    """The Portal's end of the connection."""
+    """The Portal's end of the connection, for `AMP_SERVER_PROTOCOL_CLASS`."""
 
 
 class SteadyServer(_Steady, AMPServerClientProtocol):
-    """The Server's end of the connection."""
+    """The Server's end of the connection, for `AMP_CLIENT_PROTOCOL_CLASS`."""
 
 
-# Evennia 5 and 6 import this module because of `AMP_CLIENT_PROTOCOL_CLASS`, but then create the
-# class by this name in `amp_client` (`AMPClientFactory.buildProtocol`).
+# Evennia 5 and 6 import the class that `AMP_CLIENT_PROTOCOL_CLASS` names, but
+# `AMPClientFactory.buildProtocol` creates `amp_client.AMPServerClientProtocol` instead.
 amp_client.AMPServerClientProtocol = SteadyServer

@@ -1,4 +1,4 @@
-"""A real Chromium for tests: it stays on this machine, and what goes wrong in a page is kept."""
+"""Run a real Chromium for tests, without network, and record the errors of its pages."""
 
 import json
 import os
@@ -13,15 +13,15 @@ from tests.absent import absent, need
 
 AXE: Final = Path(__file__).parent / "axe-core-4.14.1" / "axe.min.js"
 RULES: Final = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
-"""The Web Content Accessibility Guidelines 2.2, levels A and AA, as axe-core tags its rules."""
+"""The tags of axe-core for the rules of WCAG 2.2, levels A and AA."""
 MOST_MILLISECONDS: Final = 300_000
-"""How long something on a page may take on a busy machine; nothing here is a matter of time."""
+"""The longest wait for anything on a page; long, because the machine may be busy."""
 _OFFLINE: Final = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 
 
 @dataclass
 class Troubles:
-    """What a page said on its console, and what it asked of other machines."""
+    """The console output of a page, and the addresses that it requested from other machines."""
 
     console: list[str] = field(default_factory=list)
     elsewhere: list[str] = field(default_factory=list)
@@ -29,9 +29,9 @@ class Troubles:
 
 @contextmanager
 def chromium(*, undone: str) -> Iterator[Any]:
-    """Debian's Chromium, driven by playwright; where it is missing the test says so.
+    """Start Debian's Chromium with playwright, or skip the test if Chromium is missing.
 
-    The one without windows takes half the processor time.
+    `chromium-headless-shell` is preferred: it takes half the processor time.
     """
     need("playwright", undone=undone)
     program = shutil.which("chromium-headless-shell") or shutil.which("chromium")
@@ -49,7 +49,7 @@ def chromium(*, undone: str) -> Iterator[Any]:
 
 @contextmanager
 def a_page(browser: Any, troubles: Troubles, *, base_url: str, **options: Any) -> Iterator[Any]:
-    """A page of a browser without cookies; `options` are playwright's of a context."""
+    """Open a page in a browser context without cookies. `options` go to `new_context`."""
     context = browser.new_context(base_url=base_url, **options)
     page = context.new_page()
     page.set_default_timeout(MOST_MILLISECONDS)
@@ -68,9 +68,9 @@ def a_page(browser: Any, troubles: Troubles, *, base_url: str, **options: Any) -
 
 
 def violations(page: Any) -> list[str]:
-    """What axe-core finds on the page as it is: the rule and where.
+    """Return each violation that axe-core finds on the page: the rule and the element.
 
-    The script comes by the debugger, which no policy of the page holds up.
+    The debugger runs the script, so the page's content security policy does not block it.
     """
     client = page.context.new_cdp_session(page)
     _evaluated(client, AXE.read_text(encoding="utf-8"))
@@ -84,7 +84,7 @@ def violations(page: Any) -> list[str]:
 
 
 def kept(page: Any, name: str) -> None:
-    """Keep a picture of the page in the folder that `EVENNIA_AI_SCREENSHOTS` names, if it does."""
+    """Save a picture of the page in the folder `EVENNIA_AI_SCREENSHOTS`, if that is set."""
     if folder := os.environ.get("EVENNIA_AI_SCREENSHOTS"):
         page.screenshot(path=Path(folder) / f"{name}.png")
 

@@ -1,4 +1,4 @@
-"""A game that may die, for all tests here: it takes seconds to start."""
+"""The game that kill tests share, because starting it takes seconds."""
 
 from collections.abc import Iterator
 

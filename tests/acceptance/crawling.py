@@ -1,4 +1,4 @@
-"""A browser without a screen, which follows every link of the pages for builders."""
+"""Crawl the pages for builders over HTTP by following every link."""
 
 import html
 import re
@@ -12,21 +12,22 @@ from urllib.parse import urldefrag, urlencode, urljoin, urlsplit
 
 PAGES = "/ai/"
 MOST_ALIKE = 4
-"""Pages of one kind that are visited."""
+"""The number of pages of one kind that are visited."""
 _LINK = re.compile(r'\s(?:href|src|hx-get|data-newest)="([^"]+)"')
 _NAME = re.compile(
     r"(?<=/)[^/?~]*\d[^/?~]*(?=/)|(?<=entry/)[^/]+|(?<=with=)\w+(?=:|%3A)[^.&]*|(?<=say=)[^&]*"
 )
-"""What tells pages of one kind apart: numbers, keys of entries, what is edited, what is said.
+"""Matches the parts of an address in which pages of one kind differ.
 
-The pages of each NPC, whose number has a tilde in it, are kinds of their own.
+These are numbers, keys of entries, edits of a trial, and a line to try. NPC references contain "~"
+and are not matched, so the pages of each NPC are kinds of their own.
 """
 _TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """What one address answered."""
+    """The response to one request."""
 
     address: str
     status: int
@@ -35,7 +36,7 @@ class Visit:
 
 
 class Crawler:
-    """Somebody who is logged in at a game's site."""
+    """An HTTP client that is logged in to the website of a game."""
 
     def __init__(self, site: str, name: str, password: str) -> None:
         self._site = site
@@ -47,7 +48,7 @@ class Crawler:
         self._opener.open(f"{site}/auth/login/", urlencode(sent).encode(), timeout=300).close()
 
     def visit(self, address: str) -> Visit:
-        """Return what the address answers, whatever its status; redirects are followed."""
+        """Return the response for the address, with any status. Redirects are followed."""
         try:
             with self._opener.open(f"{self._site}{address}", timeout=300) as response:
                 return _visit(address, response)
@@ -56,10 +57,11 @@ class Crawler:
                 return _visit(address, error)
 
     def all_pages(self, *starts: str) -> Iterator[Visit]:
-        """Visit the pages that links lead to, each as JSON too: of each kind the first few.
+        """Visit the pages that links lead to, and the JSON form of each page.
 
-        A trial (`?with=`) links to trials with one edit more, without an end: links between two
-        trials are not followed.
+        At most `MOST_ALIKE` pages of each kind are visited. A page of a trial (`?with=`)
+        links to trials with one more edit, endlessly, so links from one trial to another
+        are not followed.
         """
         waiting = deque(starts)
         known = set(starts)

@@ -1,4 +1,4 @@
-"""A game that may die, as a test sees it: jobs go in, what was told until the end comes out."""
+"""Run acts in game processes that may be killed, and collect what each process reports."""
 
 import json
 import os
@@ -19,24 +19,24 @@ from tests.store.postgres import Cluster
 ROOT = Path(__file__).resolve().parents[2]
 
 SILENT_SECONDS = 300
-"""How long a life may tell nothing on a busy machine: one that migrates does for a while."""
+"""The longest silence of a process on a busy machine, for example during migrations."""
 
 Act = Sequence[Any]
 
 
 @dataclass(slots=True, kw_only=True)
 class Life:
-    """What a process told from its start to its end or death."""
+    """The lines that one process reported from its start until it ended or was killed."""
 
     told: list[dict[str, Any]] = field(default_factory=list)
 
     def all(self, what: str) -> list[Any]:
-        """What was told under this name, in order."""
+        """Return the values that were reported under this name, in order."""
         return [line[what] for line in self.told if what in line]
 
     @property
     def is_over(self) -> bool:
-        """Whether it came to its own end."""
+        """True if the process finished its job and was not killed."""
         return bool(self.all("ended"))
 
     @property
@@ -45,18 +45,18 @@ class Life:
 
     @property
     def stored(self) -> list[list[Any]]:
-        """All records that were committed: id, hash, role, body."""
+        """The committed records, each with ID, hash, role and body."""
         return [record for records in self.all("stored") for record in records]
 
     @property
     def heard(self) -> set[str]:
-        """What the NPC was heard to say; that it thinks is a gesture."""
+        """What players heard the NPC say, without poses."""
         lines = (line for line in self.all("read") if "Oren" in line[:8] and '"' in line)
         return {line.partition('"')[2].rstrip('"') for line in lines}
 
     @property
     def heard_too_early(self) -> set[str]:
-        """What the NPC was heard to say before it was committed; it never says the same twice."""
+        """What players heard before it was committed. The NPC never repeats a reply."""
         committed: set[str] = set()
         early: set[str] = set()
         for line in self.told:
@@ -73,23 +73,23 @@ class Life:
         return "\n".join(self.all("log"))
 
     def before_trouble(self) -> "Life":
-        """What was told until the trouble came."""
+        """Return the part of this life before the trouble."""
         at = next((n for n, line in enumerate(self.told) if "trouble" in line), len(self.told))
         return Life(told=self.told[:at])
 
     def in_trouble(self) -> "Life":
-        """What was told after the trouble came and before it was over."""
+        """Return the part of this life from the trouble until it was healed."""
         healed = next((n for n, line in enumerate(self.told) if "healed" in line), len(self.told))
         at = len(self.before_trouble().told)
         return Life(told=self.told[at:healed])
 
 
 Database = Path | str
-"""A file, or an address of PostgreSQL's."""
+"""The file of an SQLite database, or the address of a PostgreSQL database."""
 
 
 class Game:
-    """The process that plays, and the empty games it can begin with."""
+    """A parent process that runs acts in child processes, with databases that they start from."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -111,41 +111,41 @@ class Game:
         self.lives(self._empty, [["builds"]], migrates=True)
 
     def new(self, name: str, *, before: Sequence[Act] = ()) -> Any:
-        """A database of its own in which `before` was played already."""
+        """Make a database in which the acts `before` were played."""
         made = self._copied(self._empty, name)
         if before:
             assert self.lives(made, before).is_over
         return made
 
     def copy(self, database: Database) -> Any:
-        """A copy of this game that may be played to its death."""
+        """Copy a database, so that a process can be killed while it uses the copy."""
         self._copies += 1
         return self._copied(database, f"copy{self._copies}")
 
     def _place(self, name: str) -> Database:
-        """Where a new database of this name is."""
+        """Return the path or address of a new database."""
         return self.folder / f"{name}.db3"
 
     def _make(self, name: str) -> None:
-        """Make a database: a file comes by itself."""
+        """Make a database. SQLite makes the file itself."""
 
     def _copied(self, database: Any, name: str) -> Database:
-        """A copy of a database of which nobody has anything open."""
+        """Copy a database to which no connection is open."""
         path = self.folder / f"{name}.db3"
         _copy(database, path)
         return path
 
     def lives(self, database: Database, acts: Sequence[Act], **job: Any) -> Life:
-        """Play `acts`, until their end or that of the process."""
+        """Play `acts` until they end or the process is killed."""
         with self.playing(database, acts, **job) as running:
             return running.rest()
 
     def is_killed(self, database: Database, acts: Sequence[Act], *, after_seconds: float) -> Life:
-        """Play `acts` and kill the process from outside after a while, wherever it is then."""
+        """Play `acts`, and kill the process after this time, at any point of its work."""
         with self.playing(database, acts) as running:
             life = running.until("pid")
             time.sleep(after_seconds)
-            with suppress(ProcessLookupError):  # this one had lived its life to the end
+            with suppress(ProcessLookupError):  # the process has already ended
                 os.kill(life.all("pid")[0], signal.SIGKILL)
             return running.rest()
 
@@ -161,7 +161,7 @@ class Game:
         migrates: bool = False,
         writer: bool = True,
     ) -> Iterator["Running"]:
-        """A process that plays; with `writer` it writes in a thread, as a server does."""
+        """Start a child that plays `acts`. With `writer` it commits in a thread, as servers do."""
         job = {"writer": writer and not migrates, "model": model, "migrates": migrates}
         job |= {"database": str(database), "acts": list(acts), "trouble": trouble, "at": at}
         with socket.create_connection(("127.0.0.1", self._port), timeout=SILENT_SECONDS) as line:
@@ -176,7 +176,7 @@ class Game:
 
 
 class PostgresGame(Game):
-    """The same on a real PostgreSQL, where a copy is made of a template."""
+    """A `Game` on a real PostgreSQL, which copies a database by using it as a template."""
 
     def __init__(self, folder: Path, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -187,12 +187,12 @@ class PostgresGame(Game):
         return self._cluster.address(f"{self._prefix}_{name}")
 
     def _make(self, name: str) -> None:
-        # Not before: Evennia reads its tables while it starts, unless there is no database.
+        # Called after Evennia's start, which would read tables of an existing database.
         self._cluster.make(f"{self._prefix}_{name}")
 
     def _copied(self, database: str, name: str) -> str:
         own, template = f"{self._prefix}_{name}", database.rpartition("/")[2]
-        # Whoever died has left a connection that the server may not know to be gone.
+        # PostgreSQL may not have noticed yet that the killed process closed its connection.
         self._cluster.do(_DISCONNECT.format(template))
         return self._cluster.make(own, like=template, more="STRATEGY file_copy")
 
@@ -201,7 +201,7 @@ _DISCONNECT = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHER
 
 
 def _copy(database: Path, path: Path) -> None:
-    """Copy a database of which nobody has anything open, with what is only in its log."""
+    """Copy an SQLite database without open connections, with its write-ahead log."""
     for ending in ("", "-wal"):
         written = database.with_name(database.name + ending)
         if written.exists():
@@ -209,7 +209,7 @@ def _copy(database: Path, path: Path) -> None:
 
 
 class Running:
-    """A process that plays."""
+    """A connection to a child process that plays acts."""
 
     def __init__(self, line: socket.socket) -> None:
         self._line = line
@@ -220,7 +220,7 @@ class Running:
         self._line.sendall(text.encode() + b"\n")
 
     def until(self, what: str) -> Life:
-        """Everything until this was told; all there is where it never is."""
+        """Read until a value is reported under this name, or until the connection ends."""
         with suppress_reset():
             for line in self._file:
                 self._life.told.append(json.loads(line))
@@ -229,7 +229,7 @@ class Running:
         return self._life
 
     def rest(self) -> Life:
-        """Everything until the end."""
+        """Read until the job or the process ends."""
         self.until("ended")
         self._file.close()
         return self._life
@@ -237,7 +237,7 @@ class Running:
 
 @contextmanager
 def suppress_reset() -> Iterator[None]:
-    """A process that was killed may reset its connection instead of closing it."""
+    """Ignore a connection reset, which may happen when a process is killed."""
     try:
         yield
     except ConnectionResetError:

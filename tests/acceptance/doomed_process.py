@@ -1,9 +1,8 @@
-"""A process in which Evennia is ready to run, and that gives birth to processes that may die.
+"""Start Evennia once, then fork a child process for each job.
 
-Each connection is a job, one line of JSON: a database file, acts to play, a trouble and the step
-at which it comes. A child of this process does the job and tells one line of JSON for each thing
-that happens; that the connection ends without `ended` means that the child died. To fork what is
-ready takes no time, where to start Evennia takes seconds.
+Each connection carries one job as a line of JSON: a database, acts to play, a trouble and the step
+at which it happens. The child reports each event as a line of JSON. If the connection ends without
+`ended`, the child was killed. A fork takes no time, while starting Evennia takes seconds.
 """
 
 import gc
@@ -23,9 +22,9 @@ SETTINGS = {
 
 
 def start(database: str, logs: Path) -> None:
-    """Start Evennia on this database, and leave no connection to it open.
+    """Start Evennia on this database, and close its connections.
 
-    What each life would import or read for itself is imported and read here.
+    Everything that each child would import or read is imported and read here.
     """
     os.environ.update(SETTINGS)
     import django
@@ -48,14 +47,14 @@ def start(database: str, logs: Path) -> None:
     from evennia_ai.npc.tools.registry import registry
     from tests.acceptance import doomed_world  # noqa: F401
 
-    registry()  # which reads the settings
+    registry()  # reads the settings before forking
     connections.close_all()
     gc.collect()
-    gc.freeze()  # a collection in a child would write to all that it shares with this process
+    gc.freeze()  # garbage collection in a child would copy the shared memory
 
 
 class Job(StreamRequestHandler):
-    """One job, in a child process."""
+    """A job that a child process does."""
 
     def handle(self) -> None:
         job = json.loads(self.rfile.readline())
@@ -89,7 +88,7 @@ def play(job: dict[str, Any], tell: Any, wait: Any) -> None:
 
 
 class Children(ForkingTCPServer):
-    """Takes the jobs; ends when whoever started it is gone, however that ended."""
+    """A server that forks for each job. It exits when its parent process is gone."""
 
     max_children = 4
     parent = os.getppid()
@@ -102,7 +101,7 @@ class Children(ForkingTCPServer):
 
 if __name__ == "__main__":
     told = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what Evennia prints is not for the reader
+    os.dup2(2, 1)  # keep Evennia's output out of the channel to the parent
     start(sys.argv[1], Path(sys.argv[2]))
     with Children(("127.0.0.1", 0), Job) as server:
         print(server.server_address[1], file=told, flush=True)

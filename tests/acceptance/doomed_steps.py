@@ -1,8 +1,8 @@
-"""The steps of a turn as seen from outside, and the trouble that comes at one of them.
+"""Report the steps of a turn, and cause a trouble at one of them.
 
-A step is a row that is written, a commit, a question to the model, a line that a player reads. All
-are told before the trouble, so whoever reads along knows what was reached. Nothing of the game is
-made for this: Django's connection, the model and the players' screens are watched.
+A step is a written row, a commit, a request to the model, or a line that a player reads. Each step
+is reported before the trouble, so the test knows which step was reached. The steps are observed
+from outside, at Django's connection, the model and the players' screens.
 """
 
 import os
@@ -21,7 +21,7 @@ from django.db.backends.signals import connection_created
 Tell = Callable[..., None]
 
 THE_END: Final = "the end of the scene"
-"""The last step of a life that dies at its end."""
+"""The name of the step after the last act, at which a process kills itself."""
 
 _UNANSWERED: Final = """
 SELECT count(*) FROM evennia_ai_record AS said WHERE said.kind = 'user' AND NOT EXISTS (
@@ -47,9 +47,10 @@ _WRITES: Final = ("INSERT", "UPDATE", "DELETE")
 
 
 class Steps:
-    """Counts the steps from 1, and makes trouble at number `at`, or each time it is called so.
+    """A counter of steps from 1, which causes the trouble at step `at`, a number or a name.
 
-    The reactor's thread and the writer's may reach one at the same time: each has its number.
+    The reactor's thread and the writer's thread may reach steps at the same time. Each step
+    gets its own number.
     """
 
     def __init__(self, tell: Tell, trouble: Callable[[], None], *, at: int | str) -> None:
@@ -70,7 +71,7 @@ class Steps:
 
 
 class Troubles:
-    """What can happen to the process, by name; what it did not die of is over with `heal`."""
+    """The troubles of a process, by name. `heal` ends those that do not kill it."""
 
     def __init__(self, tell: Tell, wait: Callable[[], object], *, database: str) -> None:
         self._tell = tell
@@ -80,16 +81,16 @@ class Troubles:
         self.is_paused = False
 
     def kill(self) -> None:
-        """`kill -9`: no handler runs, nothing is flushed."""
+        """Kill this process as `kill -9` does: no handler runs, and nothing is flushed."""
         os.kill(os.getpid(), signal.SIGKILL)
 
     def fill(self) -> None:
-        """No file may be written any more, as on a disk that is full."""
+        """Make every write to a file fail, as on a full disk."""
         _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, most))
 
     def lock(self) -> None:
-        """Another connection begins to write, and goes on; where ours has begun to, it cannot."""
+        """Lock the database from another connection, unless this process is already writing."""
         other = sqlite3.connect(
             self._database, timeout=0, isolation_level=None, check_same_thread=False
         )
@@ -102,19 +103,19 @@ class Troubles:
             self._lock = other
 
     def disconnect(self) -> None:
-        """PostgreSQL ends all connections to the game's database, as when it is started again."""
+        """End all connections to the PostgreSQL database, as a restart of PostgreSQL does."""
         with psycopg.connect(self._database, autocommit=True) as other:
             other.execute(_END_OTHERS)
 
     def pause(self) -> None:
-        """Wait until the reader says to go on, and let all the world wait."""
+        """Pause the world until the test sends a line."""
         self.is_paused = True
         self._tell(paused=True)
         self._wait()
         self.is_paused = False
 
     def nothing(self) -> None:
-        """Go on."""
+        """Cause no trouble."""
 
     def heal(self) -> None:
         _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -125,9 +126,9 @@ class Troubles:
 
 
 def watch(connection: Any, steps: Steps, tell: Tell, *, database: str) -> None:
-    """Make steps of what a Django connection writes, and tell which records are committed.
+    """Report writes and commits of Django's connections as steps, and the committed records.
 
-    Of this one, and of each that is opened from now on, by whatever thread.
+    This connection is watched, and each connection that any thread opens later.
     """
     newest = [0]
 
@@ -153,26 +154,26 @@ def watch(connection: Any, steps: Steps, tell: Tell, *, database: str) -> None:
 
 
 def committed_records(database: str, *, after: int = 0) -> list[list[Any]]:
-    """Id, hash, role and body of the records that everybody can read."""
+    """Return ID, hash, role and body of the committed records after an ID."""
     sql = "SELECT id, sha256, role, body FROM evennia_ai_record WHERE id > ? ORDER BY id"
     return [list(row) for row in _rows(database, sql, after)]
 
 
 def committed_open_turns(database: str) -> int:
-    """How many turns everybody can see as begun and not ended."""
+    """Return how many committed turns are still open."""
     sql = "SELECT count(*) FROM evennia_ai_turn WHERE state = 'open'"
     return int(_rows(database, sql)[0][0])
 
 
 def committed_unanswered(database: str) -> int:
-    """How much everybody can see that somebody said, and about which nothing was said or done."""
+    """Return how many lines of players no turn has answered or acted on."""
     return int(_rows(database, _UNANSWERED)[0][0])
 
 
 def committed_state(database: str) -> str:
-    """All that a next life finds: the rows, but for what is another in each process.
+    """Return all rows of the database as SQL, without what differs in each process.
 
-    That are hashes, times, and the number of the process in what the NPC says.
+    Hashes, times, and the process number in the NPC's replies are left out.
     """
     with closing(sqlite3.connect(database, timeout=5)) as reader:
         rows = (line for line in reader.iterdump() if line.startswith("INSERT INTO"))
@@ -180,12 +181,12 @@ def committed_state(database: str) -> str:
 
 
 def is_address(database: object) -> bool:
-    """Whether it is a database of PostgreSQL's, and no file."""
+    """True for the address of a PostgreSQL database, False for a file."""
     return str(database).startswith("postgres://")
 
 
 def _rows(database: str, sql: str, *values: object) -> list[Any]:
-    """What another connection finds, of whatever database."""
+    """Return the rows of a query over a new connection to either kind of database."""
     if is_address(database):
         with psycopg.connect(str(database)) as connection:
             return connection.execute(sql.replace("?", "%s"), values).fetchall()

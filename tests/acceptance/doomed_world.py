@@ -1,7 +1,7 @@
-"""A room with an NPC and two players, played by the real game code in a process that may die.
+"""A room with an NPC and two players, run by the real game code in a process that may die.
 
-What happens is told line by line: the steps, what players read, what is logged. Evennia must be
-started before this is imported.
+The process reports each step, what players read and what is logged. Evennia must be started before
+this module is imported.
 """
 
 import json
@@ -68,10 +68,10 @@ ANSWER_SECONDS: Final = 1.0
 CALL: Final = "call-1"
 AN_HOUR: Final = 3600.0
 WAIT_SECONDS: Final = 0.02
-"""How long the world waits at a time for what its writer does, in seconds of real time."""
+"""The real time of one wait for the writer's thread."""
 MOST_SECONDS: Final = 60.0
-"""How long it waits in all for what is counted in other threads, in seconds of real time."""
-# What a builder has compacted is short here.
+"""The longest real time for a compaction, which counts tokens in other threads."""
+# Short limits, so that `compacts` compacts a conversation of few lines.
 _SHORT: Final = CompactionSettings(
     rules=CompactionRules(keep_messages=2, summary_tokens=20, most_summary_tokens=100)
 )
@@ -80,7 +80,7 @@ MIXED: Final = (
     *("says", "says", "says", "compacts", "takes_back", "takes_back", "begins_anew"),
     *("has_it_answer_again", "corrects", "rehearses", "rehearses"),
 )
-"""What people say and what builders do to it, by the names of methods."""
+"""The acts from which `mixes` chooses: lines of players, and corrections by builders."""
 
 _CARD: Final = {
     "spec": "chara_card_v3",
@@ -90,7 +90,7 @@ _CARD: Final = {
 
 
 class World:
-    """The world of one process; each public method is an act that a job may name."""
+    """The game world of one process. Each public method is an act that a job can name."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class World:
         self._install(script[model])
 
     def builds(self) -> None:
-        """Make who is there; once for a database."""
+        """Make the room, the NPC and the players. Once per database."""
         room = create_object("evennia.objects.objects.DefaultRoom", key="Landing", nohome=True)
         for name, typeclass in [
             (NPC, "evennia_ai.typeclasses.AINPC"),
@@ -124,14 +124,15 @@ class World:
             create_object(typeclass, key=name, location=room, nohome=True)
 
     def greets(self) -> None:
-        """Let the NPC open its conversations with a greeting; once for a database."""
+        """Let the NPC open conversations with a greeting. Once per database."""
         cards.save_card("oren", json.dumps(_CARD), by=trusted("builder"))
         cards.CARDS.assign("oren", of_npc(self._npc.ai.ref), by=trusted("builder"))
         cards.set_greeting(self._npc.ai.ref, 0, by=trusted("builder"))
 
     def starts(self) -> None:
-        """What happens at the start of a server."""
-        unanswered.FRESH_SECONDS = unanswered.LOOKED_BACK_SECONDS = AN_HOUR  # on a slow machine
+        """Do what the game does at the start of a server."""
+        # On a slow machine, lines from before the start would be too old to be answered.
+        unanswered.FRESH_SECONDS = unanswered.LOOKED_BACK_SECONDS = AN_HOUR
         service.at_server_start()
         self.passes(0)
 
@@ -144,9 +145,9 @@ class World:
         self.passes(0)
 
     def compacts(self) -> None:
-        """A builder has what the NPC remembers of the room compacted.
+        """Compact the NPC's history of the room, as a builder does.
 
-        It is counted in threads of their own, which take the time they take.
+        Other threads count the tokens, so this waits in real time.
         """
         done = runtime().compactor.compact_room(self._npc.ai, by=trusted("Mira"))
         outcomes: list[Any] = []
@@ -158,7 +159,7 @@ class World:
         self._tell(compacted=[outcome.told for outcome in outcomes])
 
     def controls(self, text: str) -> None:
-        """A builder corrects the first answer, takes the last exchange back, begins anew."""
+        """Correct the first answer, undo the last exchange and reset, as a builder does."""
         (where,) = conversations.conversations_of(self._npc.ai.ref)
         first = next(r for r in record_rows.records_of(where) if r.kind is RecordKind.ASSISTANT)
         for step in (
@@ -170,7 +171,7 @@ class World:
             self.passes(0)
 
     def mixes(self, seed: int, count: int) -> None:
-        """So many things that people say and builders do to it, by these dice, in any order."""
+        """Do `count` random acts of players and builders, chosen with this seed."""
         dice = random.Random(seed)
         for _ in range(count):
             step = dice.choice(MIXED)
@@ -180,7 +181,7 @@ class World:
                 self.compacts()
             else:
                 doing = maybeDeferred(getattr(self, f"_{step}"), dice)
-                doing.addErrback(lambda failure: failure.trap(EvenniaAIError))  # nothing to take
+                doing.addErrback(lambda failure: failure.trap(EvenniaAIError))  # nothing to undo
             self.passes(2)
 
     def _takes_back(self, dice: random.Random) -> "Deferred[Any]":
@@ -205,7 +206,7 @@ class World:
         return runtime().writer.write(one)
 
     def _rehearses(self, dice: random.Random) -> "Deferred[Any]":
-        """A branch of some turn is opened and spoken in, or the builder's are thrown away."""
+        """Open a branch of a random turn and speak in it. Sometimes erase old branches first."""
         mira = self._character("Ben")
         if dice.random() < 0.3:
             erase_branches(self._npc.ai.ref, str(mira.id), by=trusted("Mira"))
@@ -219,14 +220,14 @@ class World:
         return conversations.conversations_of(self._npc.ai.ref)[0]
 
     def passes(self, seconds: float) -> None:
-        """Time passes, in small steps."""
+        """Let time pass in steps of half a second."""
         for _ in range(int(seconds * 2)):
             self._advance(0.5)
         for _ in range(20):
             self._advance(0)
 
     def _advance(self, seconds: float) -> None:
-        """Time passes, and the writer writes what it is given, unless something is in its way."""
+        """Move the clock, then wait for the writer unless the database is locked."""
         self._clock.advance(seconds)
         writer = runtime().writer
         while writer.is_at_work or self._troubles.is_paused:
@@ -235,25 +236,25 @@ class World:
                 return
 
     def heals(self) -> None:
-        """The trouble is over."""
+        """End the trouble."""
         self._troubles.heal()
         self._tell(healed=True)
 
     def dies(self) -> None:
-        """The process is killed here at the latest, whatever it was told."""
+        """Kill the process, if the trouble has not killed it before."""
         self._steps.reached(THE_END)
         self._troubles.kill()
 
     def reports(self) -> None:
-        """Tell how the NPC is doing, and whether the chains hold."""
+        """Report the NPC's status, and the conversations whose record chains are broken."""
         self._tell(report={"status": status_lines(self._npc), "broken": self._broken()})
 
     def verifies(self) -> None:
-        """Tell whether the chains hold."""
+        """Report the conversations whose record chains are broken."""
         self._tell(report={"broken": self._broken()})
 
     def replays(self) -> None:
-        """Tell which turns are told otherwise than they were sent."""
+        """Report the turns whose replay differs from what was sent."""
         unlike = [
             f"{ref} {turn.number}"
             for ref in dict.fromkeys(where.npc_ref for where in self._known())
@@ -266,7 +267,7 @@ class World:
         return [str(one) for one in self._known() if find_broken(record_rows.records_of(one))]
 
     def _known(self) -> list[ConversationRef]:
-        """Its conversations and their branches."""
+        """Return the NPC's conversations and their branches."""
         own = conversations.conversations_of(self._npc.ai.ref)
         return [*own, *(branch for where in own for branch in branches.branches_of(where))]
 
@@ -275,7 +276,7 @@ class World:
         return self._character(NPC)
 
     def _character(self, name: str) -> Any:
-        """Who is called so; a player's screen is told to whoever reads along."""
+        """Return the character with this name. What a player reads is reported."""
         if name not in self._people:
             found = ObjectDB.objects.get(db_key=name)
             self._people[name] = found
@@ -300,7 +301,7 @@ class World:
             self._character(name)
 
     def _answer(self, request: ChatRequest) -> Line:
-        """Something that was never said before, in no process."""
+        """Return a reply that no process has given before."""
         self._answers += 1
         return f"Aye, at {os.getpid()} past {self._answers}."
 
@@ -308,7 +309,7 @@ class World:
         return ModelUnavailable("stub", "it is out of order")
 
     def _use_a_tool(self, request: ChatRequest) -> Line:
-        """Call a tool that changes the world, as a turn will: call, run, result, reply."""
+        """Call a tool that changes the world, in the order of a turn: call, run, result, reply."""
         (where,) = conversations.conversations_of(self._npc.ai.ref)
         call = {"id": CALL, "name": "ring_bell", "arguments": "{}"}
         conversations.append_records(where, [_record(RecordKind.TOOL_CALL, tool_calls=[call])])
@@ -321,7 +322,7 @@ class World:
 
 
 class _Model(ScriptedModel):
-    """A model that takes its time, and whose questions are steps."""
+    """A scripted model with a delay, whose requests are reported as steps."""
 
     def __init__(
         self, script: Any, steps: Steps, tell: Tell, *, clock: Clock, database: str
@@ -338,7 +339,7 @@ class _Model(ScriptedModel):
 
 
 def _is_told_again(turn: StoredTurn) -> bool:
-    """Whether the turn's prompt is made from its records as it was sent."""
+    """True if the replay of the turn equals what was sent."""
     return replay_turn(turn.manifest, record_rows.records(turn.manifest.sent_ids)).is_same
 
 
@@ -364,7 +365,7 @@ def _is_built() -> bool:
 
 
 def connect(database: str) -> BaseDatabaseWrapper:
-    """Use this database; a lock on a file that somebody holds is not waited for."""
+    """Connect to this database. A locked SQLite file fails at once instead of waiting."""
     if is_address(database):
         connection.settings_dict.update(settings_of(database)["default"])
     else:

@@ -1,7 +1,8 @@
-"""Copied into the game of a test: its server kills itself at the step that a file names.
+"""A startup module for a test game: the server kills itself at the step that a file names.
 
-`before INSERT some_table` is before the next row is inserted there, `after UPDATE some_table` when
-a change there is committed. The file is gone before the server is, so the next server lives.
+`before INSERT some_table` is before the next insertion into the table. `after UPDATE some_table` is
+after the commit of a change. The server deletes the file before it dies, so that the next server
+does not die.
 """
 
 import os
@@ -18,7 +19,7 @@ FILE = "die_at"
 
 
 def at_server_start() -> None:
-    """Evennia's hook: watch what this server writes."""
+    """Watch what this server writes. A hook of Evennia."""
     written: set[str] = set()
 
     def executed(execute: Any, sql: str, *args: Any) -> Any:
@@ -41,7 +42,7 @@ def at_server_start() -> None:
         connection.execute_wrappers.append(executed)
 
     watch(connection)
-    connection_created.connect(watch, weak=False)  # of the thread that writes
+    connection_created.connect(watch, weak=False)  # the writer's thread opens its own connection
 
 
 def _die_at(step: str) -> None:

@@ -1,13 +1,13 @@
-"""Starts `twistd` by forking; what games import of others is imported by then.
+"""Import the packages that games need once, then start `twistd` by forking.
 
     python forking_twistd.py
 
-It listens at the socket whose path it prints, and is told by `asking_twistd.py` what to start. It
-ends when its standard input does, as that ends with its parent.
+The program prints the path of a socket. `asking_twistd.py` connects there and says what to start.
+The program ends when its standard input closes, which happens when its parent ends.
 
-Nothing is imported here that binds Django's settings or Twisted's reactor, or is code of a game:
-each game has its own. The program's name holds "twistd", for by that word in their commands the
-processes of a game are known (`server/evennia_process.py`).
+It must not import code of a game, Twisted's reactor or Django's settings, because each game has its
+own. The file name contains "twistd" because `server/evennia_process.py` recognises the processes of
+a game by that word.
 """
 
 import contextlib
@@ -53,17 +53,17 @@ MODULES = (
     "twisted.web.wsgi",
     "yaml",
 )
-"""With what these import, nearly all that a game imports of others and that needs no settings."""
+"""Modules that import nearly all third-party packages that a game uses without settings."""
 
 ENDING_SECONDS = 10
-"""How long a new Server waits for the port of the one that it replaces."""
+"""How long a new Server waits until the old Server frees its port."""
 
 OF_ONE_GAME = {"commands", "evennia", "evennia_ai", "server", "twisted.internet.reactor", "world"}
 
 
 def main() -> None:
-    """Fork for each start that is asked for; who goes on behind the loop is such a fork."""
-    os.environ.pop("DJANGO_SETTINGS_MODULE", None)  # to ask for a setting now is an error
+    """Fork for each request. Only the forks continue after `_become_what_is_asked`."""
+    os.environ.pop("DJANGO_SETTINGS_MODULE", None)  # no import may read Django's settings here
     for name in MODULES:
         importlib.import_module(name)
     assert not OF_ONE_GAME & set(sys.modules)
@@ -72,17 +72,17 @@ def main() -> None:
 
     Port.startListening = _listening_once_free(Port.startListening)
     gc.collect()
-    gc.freeze()  # nobody's collections look through it again
-    _become_what_is_asked(sys.path[1:])  # without the folder of this program
+    gc.freeze()  # exclude these objects from later garbage collection
+    _become_what_is_asked(sys.path[1:])  # leave out the folder of this program
     sys.exit(run())
 
 
 def _listening_once_free(listen: Any) -> Any:
     """Return a `Port.startListening` that waits while another process holds the port.
 
-    On a reload Evennia's Portal starts the new Server when the old one closes its AMP connection.
-    The old one keeps its web port until its process ends. An ordinary start imports meanwhile; a
-    fork has nothing to import and would find the port taken.
+    On a reload, Evennia's Portal starts the new Server when the old Server closes its AMP
+    connection. The old Server keeps its web port until its process ends. A normal new process
+    is still importing then. A fork has nothing to import, so it would find the port taken.
     """
     from twisted.internet.error import CannotListenError
 
@@ -101,7 +101,7 @@ def _listening_once_free(listen: Any) -> Any:
 
 
 def _become_what_is_asked(path: list[str]) -> None:
-    """Fork for whoever asks; this returns in the forks, and ends the process that made them."""
+    """Fork for each connection. Returns in the forks; the parent exits."""
     folder = Path(tempfile.mkdtemp())
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(folder / "socket"))
@@ -122,7 +122,7 @@ def _become_what_is_asked(path: list[str]) -> None:
 
 
 def _become(asking: socket.socket, path: list[str]) -> None:
-    """Let a fork of this process be what is asked, and hand back the status it ends with."""
+    """Fork a child that takes on the requested process state. The parent sends its exit status."""
     _, files, *_ = socket.recv_fds(asking, 1, 3)
     with asking.makefile("rb") as asked:
         words, folder, mask, environment = marshal.load(asked)

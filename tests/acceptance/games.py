@@ -1,4 +1,4 @@
-"""Real games for tests: a copy of this checkout's game, on free ports of its own."""
+"""Real games for tests: copies of this repository's demo game, on free ports."""
 
 import secrets
 import shutil
@@ -27,7 +27,7 @@ PROGRAMS = Path(sys.executable).parent
 _MAKING_TABLES = Path(__file__).with_name("making_tables.py")
 GAME = ("commands", "evennia_ai", "server", "world")
 QUICK_LOGINS = 'PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]'
-"""For copied games: a million rounds at each login are half of what it costs, and Django's."""
+"""A setting for copied games. Django's default hashing takes half of the time of a login."""
 MADE_BY_RUNNING = shutil.ignore_patterns(
     "__pycache__",
     "logs",
@@ -41,10 +41,10 @@ MADE_BY_RUNNING = shutil.ignore_patterns(
 
 
 def copied_game(root: Path, *, settings: str = "") -> Prepared:
-    """The game in the empty folder `root`, with `settings` after its own; not started yet.
+    """Copy the played demo game into the empty folder `root`, with more settings at the end.
 
-    It was started once already, with its own settings: the tables, the accounts and the demo are
-    there, and it starts in a fraction of the time.
+    The original was started once with its own settings, so the copy has tables, accounts and
+    the demo, and starts much faster than a new game. The copy is not started.
     """
     before = made_once("migrated", _make_migrated, beside=root)
     played = made_once("played", partial(_make_played, before), beside=root)
@@ -54,21 +54,21 @@ def copied_game(root: Path, *, settings: str = "") -> Prepared:
 
 
 def migrated_database(*, beside: Path) -> Path:
-    """The file of a database with all tables and nothing in them; copy it."""
+    """Return an SQLite file with all tables and no rows, for copying."""
     return made_once("migrated", _make_migrated, beside=beside) / DATABASE
 
 
 def untouched_game(root: Path, *, settings: str = "") -> Evennia:
-    """The game in the empty folder `root` as git holds it, with `settings` after its own."""
+    """Copy the game as git holds it into the empty folder `root`, with more settings."""
     _copy_code(root)
     _add_settings(root, settings)
     return Evennia(installation=Unchecked(root=root, programs=PROGRAMS), ports=free_ports())
 
 
 def fresh_game(root: Path, *, settings: str = "") -> Evennia:
-    """The game in the empty folder `root`, with `settings` after its own, never started yet.
+    """Make a game that was never started, with tables, in the empty folder `root`.
 
-    It may be, as after `Evennia.prepare`: the tables are there, wherever the settings keep them.
+    It is as prepared as after `Evennia.prepare`, and `settings` may choose another database.
     """
     game = untouched_game(root, settings=settings)
     (root / "server" / "logs").mkdir()
@@ -90,15 +90,15 @@ def _make_migrated(root: Path) -> None:
 
 
 def _make_played(before: Path, root: Path) -> None:
-    """Make a game in `root` that was started for the first time, and stopped."""
+    """Make a game in `root`, start it for the first time, and stop it."""
     shutil.copytree(before, root, dirs_exist_ok=True)
     (root / "server" / "logs").mkdir(exist_ok=True)
-    # Evennia's launcher makes the superuser, so the first start is left to it.
+    # Only Evennia's launcher makes the superuser, so it does the first start.
     game = Evennia(installation=Unchecked(root=root, programs=PROGRAMS), ports=free_ports())
     game.start()
     game.end()
     shutil.rmtree(root / "server" / "logs")
-    for number in (root / "server").glob("*.pid"):  # soon that of a stranger
+    for number in (root / "server").glob("*.pid"):  # another process may get the number
         number.unlink()
 
 
@@ -113,7 +113,7 @@ def _add_settings(root: Path, settings: str) -> None:
 
 
 def free_ports() -> Ports:
-    """Ports nobody listens on."""
+    """Return ports on which no process listens."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(5)]
         for each in sockets:
@@ -124,7 +124,7 @@ def free_ports() -> Ports:
 
 @contextmanager
 def started(game: Evennia) -> Iterator[Evennia]:
-    """The game, running meanwhile."""
+    """Run the game during the block."""
     game.prepare()
     game.start()
     try:
@@ -138,7 +138,7 @@ def started(game: Evennia) -> Iterator[Evennia]:
 def running_game(
     root: Path, *, settings: str = "", files: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[Evennia]:
-    """A copied game that runs meanwhile; `files` are texts by their paths in it."""
+    """Run a copied game during the block. `files` maps paths in the game to texts."""
     game = copied_game(root, settings=settings)
     for name, text in files.items():
         path = game.root / name
@@ -149,7 +149,7 @@ def running_game(
 
 
 def logged_in(game: Evennia, name: str, password: str) -> Connection:
-    """Somebody's connection, once the character is there."""
+    """Log in over telnet, and wait until the account controls its character."""
     connection = Connection(HOST, game.ports.telnet)
     connection.wait_for("connect <name> <password>", seconds=60)
     connection.send(f"connect {name} {password}")
@@ -160,7 +160,7 @@ def logged_in(game: Evennia, name: str, password: str) -> Connection:
 
 @contextmanager
 def builder_beside_npc(game: Evennia) -> Iterator[Connection]:
-    """The demo builder beside the demo's NPC."""
+    """Log in as the demo builder, and go to the demo's NPC."""
     demo = read_demo(game.root / "world" / "build_demo.py")
     with logged_in(game, *demo.builder) as connection:
         connection.send(f"@teleport/loc {demo.npc}")
@@ -169,7 +169,7 @@ def builder_beside_npc(game: Evennia) -> Iterator[Connection]:
 
 
 def reload(game: Evennia) -> None:
-    """Let the superuser reload the Server; who is connected stays connected."""
+    """Reload the Server as the superuser. Players stay connected."""
     superuser = read_demo(game.root / "world" / "build_demo.py").superuser
     with logged_in(game, *superuser) as admin:
         admin.send("@reload")
@@ -178,9 +178,10 @@ def reload(game: Evennia) -> None:
 
 
 def shown(connection: Connection, command: str, *, until: str = r"\S") -> str:
-    """What a command shows, once this is found in it and nothing more comes.
+    """Type a command, and return its output once `until` is found and the output has ended.
 
-    What others did before it may have arrived and not been read yet: it is no answer.
+    Output of earlier commands is read and dropped first, so that it is not taken for the
+    answer.
     """
     connection.wait_for_quiet(quiet_seconds=0)
     connection.send(command)
@@ -189,15 +190,15 @@ def shown(connection: Connection, command: str, *, until: str = r"\S") -> str:
 
 
 def logs_of(game: Evennia) -> str:
-    """Everything that the game wrote into its logs."""
+    """Return the text of all logs of the game."""
     paths = (game.root / "server" / "logs").glob("*.log")
     return "".join(path.read_text(encoding="utf-8", errors="replace") for path in paths)
 
 
 def rows_of(game: Evennia, query: str) -> list[tuple[Any, ...]]:
-    """What a query finds in the database of the game.
+    """Return the rows of a query on the game's SQLite database.
 
-    It is not opened for reading alone: what a server that died left half-written is undone first.
+    The database is opened for writing, so that SQLite can roll back what a killed server left.
     """
     with closing(sqlite3.connect(game.root / DATABASE, timeout=300)) as reader:
         return reader.execute(query).fetchall()

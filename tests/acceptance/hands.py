@@ -1,4 +1,4 @@
-"""A hand at a page: by the mouse, or by the keyboard alone, as who sees nothing goes through it."""
+"""Operate a page with the mouse, or with the keyboard only."""
 
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -12,18 +12,18 @@ _STOPS_BEFORE: Final = """element => {
         (one.tabIndex >= 0 && !one.disabled && one.checkVisibility()));
     return stops.indexOf(element) - stops.indexOf(document.activeElement) - 1;
 }"""
-"""How many elements take the focus after the one that has it and before this one, as it seems."""
+"""JavaScript that estimates how many presses of Tab lead to the element, minus one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hand:
-    """Does on a page what a person does; `by` is with what."""
+    """A user of a page, who uses the mouse or the keyboard (`by`)."""
 
     page: Any
     by: Literal["mouse", "keys"]
 
     def press(self, target: Any) -> None:
-        """Follow a link, press a button, open what is folded."""
+        """Follow a link, press a button, or open a folded part."""
         if self.by == "mouse":
             target.click()
         else:
@@ -31,7 +31,7 @@ class Hand:
             self.page.keyboard.press("Enter")
 
     def write(self, target: Any, text: str) -> None:
-        """Put a text in place of what a field holds."""
+        """Replace the text of a field."""
         if self.by == "mouse":
             target.fill(text)
             return
@@ -40,7 +40,7 @@ class Hand:
         self.page.keyboard.insert_text(text)
 
     def tick(self, target: Any) -> None:
-        """Tick a box."""
+        """Tick a checkbox."""
         if self.by == "mouse":
             target.check()
             return
@@ -49,13 +49,13 @@ class Hand:
         assert target.is_checked()
 
     def reach(self, target: Any) -> None:
-        """Get the focus there by Tab alone: what cannot be reached so, a keyboard cannot use."""
+        """Press Tab until the element has the focus. Fail if no number of presses reaches it."""
         target.wait_for(state="visible")
         element = target.element_handle()
         unasked = element.evaluate(_STOPS_BEFORE)
         for tabs in range(MOST_TABS):
-            # To ask costs more than to press; a wrong guess costs another round through the page.
+            # Asking the page is slower than pressing Tab, so ask only after the estimate.
             if tabs >= unasked and element.evaluate(_HAS_FOCUS):
                 return
             self.page.keyboard.press("Tab")
-        raise AssertionError(f"{target} is not reached in {MOST_TABS} steps of Tab")
+        raise AssertionError(f"{target} cannot be reached by pressing Tab {MOST_TABS} times")

@@ -1,4 +1,4 @@
-"""A real server in which a player asks an NPC for the secret it guards; one stub is every model."""
+"""Run a real server in which a player asks an NPC for the secret that it guards."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -17,14 +17,14 @@ NPC = "brida"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interview:
-    """The demo's builder and player beside the NPC."""
+    """A game with the demo's builder and player in the room of the NPC."""
 
     game: Evennia
     builder: Connection
     player: Connection
 
     def ask(self, question: str) -> str:
-        """What the player's client shows from the question to the answer."""
+        """Ask a question, and return what the player's client shows up to the answer."""
         self.player.send(f"talk {NPC} = {question}")
         heard = self.player.wait_for(rf'(?i){NPC}[^\n]* says?, "', seconds=60)
         return heard + self.player.wait_for_quiet(quiet_seconds=0.3)
@@ -34,7 +34,7 @@ class Interview:
 def interview(
     folder: Path, models: Callable[[Any], None], *, settings: str = ""
 ) -> Iterator[Interview]:
-    """One in the empty `folder`, where `models` answers for every model."""
+    """Run a game in the empty `folder`. `models` answers the requests to every model."""
     stub = StubServer()
     stub.behaves(models)
     settings = f"""

@@ -1,10 +1,9 @@
-"""Starting a copied game without Evennia's launcher.
+"""Start a copied game without Evennia's launcher, to save processor time.
 
-The launcher imports all of Evennia to start the Portal, waits for it, and collects static files:
-a third of the processor time of a start. A copied game has those files. Portal and Server would
-then import the same packages, which is half of what is left: they are forked from a process that
-has them already (`forking_twistd.py`). What the launcher does is asserted where a newcomer plays
-(`test_newcomer_plays.py`), with a game as git holds it.
+The launcher imports all of Evennia, and collects static files that a copied game already has: a
+third of the time of a start. Importing packages in Portal and Server takes half of the rest. They
+are therefore forked from a process that has imported the packages (`forking_twistd.py`).
+`test_newcomer_plays.py` tests the launcher with a game as git holds it.
 """
 
 import atexit
@@ -31,20 +30,21 @@ from tests.unchecked import UNCHECKED
 
 _HERE = Path(__file__).parent
 _START_SERVER = bytes([15])
-"""Evennia's `SSTART` (`evennia.server.portal.amp`)."""
+"""The AMP operation `SSTART` of `evennia.server.portal.amp`."""
 
 
 class Prepared(Evennia):
-    """A game for which everything is made that git does not hold."""
+    """A game that already has the files that git does not hold, such as its database."""
 
     def prepare(self) -> None:
         (self.root / "server" / "logs").mkdir(exist_ok=True)
         close_to_others(self.root)
 
     def start_server(self) -> None:
-        """Start the Server beside a Portal that has lost it, as `evennia start` does then.
+        """Start the Server again after it died, as `evennia start` does.
 
-        A Portal that has not noticed the loss yet starts none, so it is asked until there is one.
+        The Portal ignores the request until it has noticed the death, so the request is
+        repeated.
         """
         end = time.monotonic() + 120
         while lost_its_server(self.root, patience_seconds=0):
@@ -64,7 +64,7 @@ class Prepared(Evennia):
         return True
 
     def _ask_for_server(self, portal: socket.socket) -> None:
-        """Ask as the launcher does, and keep the connection until the Portal has answered."""
+        """Send the launcher's request to the Portal, and wait for the Portal's answer."""
         command = self._daemon("server", "server.py", observer="GetServerLogObserver")
         asked = {
             "_ask": b"1",
@@ -78,7 +78,7 @@ class Prepared(Evennia):
             raise ConnectionError("the Portal hung up instead of starting the Server")
 
     def _daemon(self, name: str, file: str, *, observer: str) -> list[str]:
-        """The command of Evennia's launcher that starts this process of the game, by a fork."""
+        """Return the launcher's command for one process of the game, with a forked `twistd`."""
         return [
             *forked_twistd(str(self.installation.programs / "twistd")),
             f"--python={_evennia() / 'server' / file}",
@@ -88,10 +88,10 @@ class Prepared(Evennia):
 
 
 class Unchecked(Installation):
-    """An installation in which Evennia does not wait for what `tests/unchecked` stands in for.
+    """An installation in which `tests/unchecked` replaces slow checks of Evennia.
 
-    The game's own modules are found first, and its settings are those it plays with, as the
-    launcher sees to it.
+    The game's own modules come first on the path, and its own settings are used, as the
+    launcher does it.
     """
 
     def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -105,13 +105,13 @@ class Unchecked(Installation):
 
 
 def forked_twistd(program: str) -> list[str]:
-    """The words that stand in for this program `twistd`, and have it forked."""
+    """Return the command that replaces this `twistd` program by a fork."""
     return [sys.executable, "-I", "-S", str(_HERE / "asking_twistd.py"), _forking(), program]
 
 
 @functools.cache
 def _forking() -> str:
-    """Where the process listens from which games are forked; it ends with this one."""
+    """Start `forking_twistd.py` once, and return its socket. It ends with this process."""
     ours = {"PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "", "PYTHONPATH": str(UNCHECKED)}
     process = subprocess.Popen(
         [sys.executable, str(_HERE / "forking_twistd.py")],
@@ -119,7 +119,7 @@ def _forking() -> str:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        start_new_session=True,  # an interrupt at the terminal is not meant for games
+        start_new_session=True,  # Ctrl-C in the terminal must not stop games
     )
     atexit.register(process.communicate)
     assert process.stdout is not None
@@ -127,7 +127,7 @@ def _forking() -> str:
 
 
 def _evennia() -> Path:
-    """The folder of Evennia, which is not imported."""
+    """Return the folder of Evennia without importing it."""
     found = importlib.util.find_spec("evennia")
     assert found is not None
     assert found.origin is not None
@@ -135,6 +135,6 @@ def _evennia() -> Path:
 
 
 def _box(values: Mapping[str, bytes]) -> bytes:
-    """These values as AMP sends them: each key and value behind its length, an empty key last."""
+    """Encode values as an AMP box: lengths before keys and values, an empty key at the end."""
     words = (word for key, value in values.items() for word in (key.encode(), value))
     return b"".join(len(word).to_bytes(2, "big") + word for word in words) + bytes(2)

@@ -1,7 +1,7 @@
-"""Makes the tables of the game in the working directory, as `evennia migrate` leaves them.
+"""Make the tables of the game in the working directory, as `evennia migrate` does.
 
-Only our migrations are applied. The tables of others are made from their models, in a quarter of
-the time, and their migrations are noted as applied.
+Only the migrations of evennia_ai run. The tables of other apps are made from their models, in a
+quarter of the time, and their migrations are recorded as applied.
 """
 
 import gc
@@ -17,17 +17,17 @@ from server.conf.test_settings import MIGRATION_MODULES
 
 
 def main() -> None:
-    """Make the tables, then note every migration there is."""
+    """Make the tables, and record all migrations as applied."""
     all_modules = settings.MIGRATION_MODULES
     settings.MIGRATION_MODULES = MIGRATION_MODULES
     django.setup()
-    gc.freeze()  # Evennia collects after the migrations of each app, through all that is imported
+    gc.freeze()  # make the garbage collection after each app's migrations fast
     call_command("migrate", run_syncdb=True, verbosity=0)
     settings.MIGRATION_MODULES = all_modules
     migrations, recorder = MigrationLoader(connection), MigrationRecorder(connection)
     for app, name in migrations.disk_migrations.keys() - migrations.applied_migrations.keys():
         recorder.record_applied(app, name)
-    connection.close()  # all of it then stands in the one file, which is copied
+    connection.close()  # write everything into the one file that tests copy
 
 
 if __name__ == "__main__":

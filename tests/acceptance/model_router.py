@@ -1,7 +1,7 @@
-"""A real router before model servers: nginx with the configuration of docs/run/routing.md.
+"""Run nginx as a router of model servers, with the configuration of docs/run/routing.md.
 
-It needs Debian's package `nginx-light`. Where it is missing, the tests are skipped with the reason,
-and in continuous integration they fail with it.
+The tests need Debian's package `nginx-light`. Without it they are skipped, and in continuous
+integration they fail; both name the reason.
 """
 
 import re
@@ -36,9 +36,9 @@ http {{
 
 
 class Router:
-    """nginx on a free port, meanwhile, before the servers at these addresses ("127.0.0.1:8000").
+    """nginx on a free port in front of model servers at addresses such as "127.0.0.1:8000".
 
-    `by_key=False` leaves out that the session key chooses: then each has its turn.
+    With `by_key=False`, the servers take turns instead of being chosen by the session key.
     """
 
     def __init__(self, folder: Path, addresses: Iterable[str], *, by_key: bool = True) -> None:
@@ -57,7 +57,7 @@ class Router:
 
     @property
     def routed(self) -> list[tuple[str, list[str]]]:
-        """The session key of each request that is over, with the addresses that were tried."""
+        """The session key of each finished request, with the addresses that nginx tried."""
         lines = (self._folder / "routed").read_text(encoding="ascii").splitlines()
         keys = (line.partition(" ") for line in lines)
         return [(key, tried.split(", ")) for key, _, tried in keys]
@@ -89,7 +89,7 @@ class Router:
 
 
 def _told(addresses: list[str], *, port: int, by_key: bool) -> str:
-    """What the page says, with these addresses in place of its own."""
+    """Return the page's configuration with these addresses and this port."""
     (text,) = _FENCE.findall(PAGE.read_text(encoding="utf-8"))
     servers = _SERVER.findall(text)
     assert len(servers) == len(addresses), servers

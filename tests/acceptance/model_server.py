@@ -1,7 +1,7 @@
-"""A real model server for tests: llama.cpp in a process of its own, with the tiny model.
+"""Run a real model server for tests: llama.cpp in a process of its own, with the tiny model.
 
-It needs the extra `local`. Where that cannot be had, the tests are skipped with the reason, and in
-continuous integration they fail with it.
+The tests need the extra `local`. Without it they are skipped, and in continuous integration they
+fail; both name the reason.
 """
 
 import json
@@ -25,7 +25,7 @@ MISSING = [name for name in ("gguf", "xllamacpp") if find_spec(name) is None]
 
 
 class ModelServer:
-    """The server, listening from the start; `base_url` is where OpenAI's API begins."""
+    """A running model server. `base_url` is the address of its OpenAI API."""
 
     def __init__(self, folder: Path, *, template: Template = "open") -> None:
         _require_model()
@@ -48,16 +48,16 @@ class ModelServer:
         return f"{self.address}/v1"
 
     def prompt_of(self, messages: Iterable[dict[str, Any]]) -> str:
-        """The text that the model reads; HTTPError: its chat template refuses the messages."""
+        """Return the text that the model reads. HTTPError if the chat template refuses it."""
         prompt: str = self._post("/apply-template", {"messages": list(messages)})["prompt"]
         return prompt
 
     def tokens_of(self, text: str) -> int:
-        """How many tokens the model reads for a text."""
+        """Return the number of tokens of a text."""
         return len(self._post("/tokenize", {"content": text, "parse_special": True})["tokens"])
 
     def wait_until_writing(self) -> None:
-        """Until it has written the first words of a reply, and not the last."""
+        """Wait until the server has written a part of a reply."""
         end = time.monotonic() + ANSWER_SECONDS
         while not self._is_writing():
             assert time.monotonic() < end, f"no reply was begun within {ANSWER_SECONDS} seconds"
@@ -71,12 +71,12 @@ class ModelServer:
         )
 
     def kill(self) -> None:
-        """End the process as a crash would, whatever it is at."""
+        """Kill the process, as a crash would."""
         self._process.kill()
         self._process.wait(timeout=START_SECONDS)
 
     def close(self) -> None:
-        """End the process and wait for its end."""
+        """Close the input of the process, and wait until it ends."""
         with self._process as process:
             assert process.stdin is not None
             process.stdin.close()

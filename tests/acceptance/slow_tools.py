@@ -1,6 +1,6 @@
-"""Copied into the game of a test: tools that are under way when the server stops.
+"""Tools for test games in which the server stops while a tool runs.
 
-Each use is a line in a file of the game's folder, so that nobody can do anything twice unseen.
+Each use appends a line to a file of the game's folder, so a repeated use is noticed.
 """
 
 import os
@@ -22,7 +22,7 @@ def _used(name: str) -> None:
 
 
 class Ring(Tool):
-    """Rings the bell, which is done at once."""
+    """A tool that ends at once."""
 
     name = "ring"
     description = "Ring the bell of the ferry."
@@ -33,7 +33,7 @@ class Ring(Tool):
 
 
 class RingTooHard(Tool):
-    """Rings the bell, and the server dies of it."""
+    """A tool that kills the server."""
 
     name = "ring_too_hard"
     description = "Ring the bell of the ferry as hard as you can."
@@ -45,7 +45,7 @@ class RingTooHard(Tool):
 
 
 class SendTheBoy(Tool):
-    """Sends somebody who never comes back."""
+    """A tool whose errand never ends."""
 
     name = "send_the_boy"
     description = "Send the boy to ask the harbour master."

@@ -1,4 +1,4 @@
-"""A real server: a branch over telnet, a reload in the middle, and a room that forgets."""
+"""Test branches of a conversation on a real server: over telnet, a reload and `ai/forget`."""
 
 import re
 
@@ -17,7 +17,7 @@ from tests.acceptance.games import (
 pytestmark = pytest.mark.server
 
 
-def test_a_builder_tries_what_would_have_been_and_clears_up(
+def test_branch_stays_apart_from_the_history_and_is_erased_on_close(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     settings = "EVENNIA_AI_COOLDOWN_SECONDS = 0.0\n"
@@ -50,7 +50,7 @@ def _plays(game: Evennia) -> None:
 
 
 def _forgets_the_room(game: Evennia) -> None:
-    """An Admin has all NPCs forget it, from elsewhere."""
+    """Erase the room's conversations of all NPCs, as an admin in another place."""
     superuser = read_demo(game.root / "world" / "build_demo.py").superuser
     with logged_in(game, *superuser) as admin:
         asked = shown(admin, "ai/forget room:the ferry landing", until=r"yes/\[no\]")
@@ -59,5 +59,5 @@ def _forgets_the_room(game: Evennia) -> None:
 
 
 def _records(told: str) -> list[str]:
-    """How many records each conversation has."""
+    """Return the record counts that `ai/verify` printed."""
     return re.findall(r"\d+ records", told)

@@ -1,7 +1,6 @@
-"""A real server: a builder takes in two cards from files, and what each is worth in a prompt.
+"""Test imported cards on a real server: a harmless card with grants, a hostile one without.
 
-The kind one is a picture and is given two grants; the hostile one gets none. Both are played by the
-same NPC, one after the other; the tests read what the game said meanwhile.
+The same NPC plays the two cards one after the other. The tests read what the game printed.
 """
 
 import json
@@ -43,12 +42,12 @@ WICK = Card(
 )
 MOST_ENTRIES = 10_000
 SOON_SECONDS = 30.0
-"""A reply takes a fraction of a second; a pattern that backtracks would take days."""
+"""A reply takes a fraction of a second. A regular expression that backtracks takes days."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """One card in play: its report, the answers to each command, one exchange and its prompt."""
+    """What the game printed about one card: the report, the commands, one reply and its prompt."""
 
     report: str
     approved: str
@@ -58,7 +57,7 @@ class Played:
     context: str
 
     def section(self, name: str) -> str:
-        """The messages of the prompt that stand under headings that begin so."""
+        """Return the messages of the prompt below headings that begin with `name`."""
         messages = self.context.partition("-- kept")[0]
         pieces = _SECTION.split(messages)[1:]
         titled = zip(pieces[::2], pieces[1::2], strict=True)
@@ -82,7 +81,7 @@ def put_cards(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def builder(game: Evennia) -> Iterator[Connection]:
-    """The demo builder beside the ferryman."""
+    """The demo builder, in the room of the ferryman."""
     with builder_beside_npc(game) as connection:
         yield connection
 
@@ -131,35 +130,35 @@ def played(
     )
 
 
-def test_a_picture_is_imported_with_a_report(kind: Played) -> None:
+def test_card_import_shows_a_report_for_a_png_file(kind: Played) -> None:
     assert "Reading wick.png" in kind.report
     assert "Import 1 of card Wick" in kind.report
     assert "with grant fields" in kind.report
 
 
-def test_an_approved_card_is_played_with_its_grants(kind: Played) -> None:
+def test_approved_card_is_assigned_with_its_grants(kind: Played) -> None:
     assert "Card Wick is approved, revision 2" in kind.approved
     assert "Oren plays the card Wick (revision 2, with the grants fields, positions)" in (
         kind.assigned
     )
 
 
-def test_the_npc_answers_from_the_card(kind: Played) -> None:
+def test_reply_uses_the_lore_of_the_assigned_card(kind: Played) -> None:
     assert "whale oil" in kind.reply
     assert "lore:Wick#0" in kind.context
 
 
-def test_with_its_grant_the_card_says_before_the_history_who_the_npc_is(kind: Played) -> None:
+def test_card_description_precedes_the_history_when_granted(kind: Played) -> None:
     assert "WICK-DESCRIPTION" in kind.section("at their IDs")
     assert "WICK-DESCRIPTION" not in kind.section("history")
 
 
-def test_a_hostile_card_is_reported_as_what_it_is(evil: Played) -> None:
+def test_import_report_lists_all_suspicious_content_of_a_hostile_card(evil: Played) -> None:
     for words in ("override", "Ignore all previous", "depth 99999", "/(a+)+$/", "10003"):
         assert words in evil.report, words
 
 
-def test_without_grants_none_of_a_cards_text_leaves_the_history(evil: Played) -> None:
+def test_card_text_stays_inside_the_history_without_grants(evil: Played) -> None:
     assert "EVIL-DESCRIPTION" in evil.section("history")
     assert "lore:Vex#" in evil.section("history")
     for section in ("at their IDs", "dynamic context"):
@@ -167,7 +166,7 @@ def test_without_grants_none_of_a_cards_text_leaves_the_history(evil: Played) ->
         assert "lore:Vex#" not in evil.section(section), section
 
 
-def test_without_grants_none_of_a_cards_text_is_the_systems(evil: Played) -> None:
+def test_card_text_has_the_user_role_without_grants(evil: Played) -> None:
     roles = re.findall(
         r"^ *#?\d+ \|>(\w+) .*(?:lore:Vex#|component:char_|component:card_)",
         evil.section("history"),
@@ -176,15 +175,15 @@ def test_without_grants_none_of_a_cards_text_is_the_systems(evil: Played) -> Non
     assert set(roles) == {"user"}
 
 
-def test_a_system_prompt_without_its_grant_is_nowhere(evil: Played) -> None:
+def test_card_system_prompt_is_left_out_without_its_grant(evil: Played) -> None:
     assert "EVIL-SYSTEM" not in evil.context
 
 
-def test_the_turn_of_a_hostile_card_is_answered_soon(evil: Played) -> None:
+def test_npc_with_a_hostile_card_replies_within_the_time_limit(evil: Played) -> None:
     assert evil.reply_seconds < SOON_SECONDS
 
 
-def test_while_a_huge_card_is_read_others_are_answered(
+def test_other_commands_are_answered_while_a_huge_card_is_imported(
     game: Evennia, builder: Connection, evil: Played
 ) -> None:
     demo = read_demo(game.root / "world" / "build_demo.py")
@@ -197,7 +196,7 @@ def test_while_a_huge_card_is_read_others_are_answered(
     assert "Import 1 of card Another" in builder.wait_for("To approve it:", seconds=60)
 
 
-def test_a_character_from_nothing_to_its_first_answer_takes_three_lines(
+def test_new_character_replies_after_card_create_and_card_spawn(
     builder: Connection, evil: Played
 ) -> None:
     shown(builder, "card/create Mira = Mira sells herbs on the quay. She is kind.")
@@ -208,7 +207,9 @@ def test_a_character_from_nothing_to_its_first_answer_takes_three_lines(
     assert "Mira sells herbs on the quay." in shown(builder, "ai/context mira = full")
 
 
-def test_a_card_is_written_field_by_field(builder: Connection, evil: Played) -> None:
+def test_card_fields_are_edited_as_revisions_and_exported(
+    builder: Connection, evil: Played
+) -> None:
     shown(builder, "card/create Tam")
     told = shown(builder, "card/edit Tam/personality = Gruff. Old.")
     assert "Wrote personality of card Tam, revision 2; played by nobody." in told
@@ -221,7 +222,9 @@ def test_a_card_is_written_field_by_field(builder: Connection, evil: Played) -> 
     assert "Wrote card Tam, revision 4, to" in shown(builder, "card/export Tam")
 
 
-def test_the_book_inside_a_card_and_notes_are_written(builder: Connection, evil: Played) -> None:
+def test_lorebook_of_a_card_and_note_are_edited_as_revisions(
+    builder: Connection, evil: Played
+) -> None:
     shown(builder, "card/create Ida = Ida mends nets.")
     typed = "lore/create card:Ida/nets = net: A net a day."
     made = shown(builder, typed, until="Created card:Ida#0")
@@ -238,5 +241,5 @@ def test_the_book_inside_a_card_and_notes_are_written(builder: Connection, evil:
     assert "note:scene" in shown(builder, "component/preview/full oren")
 
 
-def test_the_log_knows_of_no_error(game: Evennia, evil: Played) -> None:
+def test_server_log_has_no_traceback_after_playing_cards(game: Evennia, evil: Played) -> None:
     assert "Traceback" not in logs_of(game)

@@ -1,4 +1,4 @@
-"""A real server: a builder corrects, has said again, takes back and begins anew over telnet."""
+"""Test corrections of a conversation on a real server: retry, correct, undo and reset."""
 
 import re
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def stub() -> Iterator[StubServer]:
 
 @pytest.fixture(scope="module")
 def game(stub: StubServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
-    """The demo game with a model that has two answers."""
+    """The demo game with a model that has two replies."""
     settings = f"""
 EVENNIA_AI_COOLDOWN_SECONDS = 0.0
 EVENNIA_AI_BASE_URL = {stub.base_url!r}
@@ -32,7 +32,7 @@ EVENNIA_AI_MODEL = "tiny"
         yield evennia
 
 
-def test_a_builder_has_a_conversation_under_control(game: Evennia) -> None:
+def test_retry_correct_undo_and_reset_work_over_telnet(game: Evennia) -> None:
     with builder_beside_npc(game) as builder:
         shown(builder, "say Oren, when does the ferry leave?", until="At noon")
         told = shown(builder, "ai/retry oren = Be brief.", until="At dusk")

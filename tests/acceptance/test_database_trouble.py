@@ -1,7 +1,7 @@
-"""A disk that is full, a database that is locked, another process that writes: at every step.
+"""Test a full disk, a locked database and a second writer, at every step of a turn.
 
-Each scene is played once for each step that it has; the trouble comes at that step, lasts a while
-and is over, and the process goes on.
+Each scene is played once for each of its steps. The trouble begins at that step and ends after a
+while, and the process goes on.
 """
 
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ TRIED_AGAIN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Troubled:
-    """A life in which trouble came at a step, and what is stored after it."""
+    """A life with trouble at one step, and the records after it."""
 
     trouble: str
     step: str
@@ -47,7 +47,7 @@ class Troubled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meeting:
-    """A life that stood still at a step while another process had the NPC answer somebody."""
+    """A life that was paused at one step while another process let the NPC answer a player."""
 
     step: str
     life: Life
@@ -59,9 +59,10 @@ class Meeting:
 
 @pytest.fixture(scope="module", params=["fill", "lock"])
 def troubled(request: pytest.FixtureRequest, doomed_game: Game) -> list[Troubled]:
-    """A life for each step, with this trouble at it, until one was over before its step.
+    """One life for each step, with the trouble at that step.
 
-    How many steps there are differs: two jobs that the writer finds at once are one commit.
+    The number of steps differs between lives, because the writer may put two jobs into one
+    commit. The series ends with the life that reached `heals` before its step.
     """
     begun = doomed_game.new(f"trouble_{request.param}")
     each = (_troubled(doomed_game, begun, request.param, at) for at in count(1))
@@ -72,7 +73,7 @@ def troubled(request: pytest.FixtureRequest, doomed_game: Game) -> list[Troubled
 
 @pytest.fixture(scope="module")
 def meetings(doomed_game: Game) -> list[Meeting]:
-    """A meeting at each step."""
+    """One meeting for each step."""
     begun = doomed_game.new("meeting", before=[["says", "Anna", "Fog again."]])
     return [_meeting(doomed_game, begun, at) for at in _step_numbers(doomed_game, begun)]
 
@@ -84,7 +85,7 @@ def _step_numbers(game: Game, begun: Path) -> Iterator[int]:
 
 
 def _troubled(game: Game, begun: Path, trouble: str, at: int) -> Troubled | None:
-    """A life with this trouble at a step; None where it would come when nobody heals it."""
+    """Play with the trouble at a step. Return None if `heals` comes before that step."""
     database = game.copy(begun)
     life = game.lives(database, [*ASKS, *GOES_ON], trouble=trouble, at=at)
     assert life.is_over, life.told[-3:]
@@ -119,14 +120,14 @@ def _meeting(game: Game, begun: Path, at: int) -> Meeting:
 
 
 @pytest.mark.req("S2-27")
-def test_in_trouble_no_model_is_asked_whose_turn_was_not_committed(troubled):
+def test_model_is_asked_only_for_committed_turns_during_database_trouble(troubled):
     for case in troubled:
         asked = [line for line in case.life.told if "asked" in line]
         assert [line["open_turns"] for line in asked] == [1] * len(asked)
 
 
 @pytest.mark.req("S2-27")
-def test_in_trouble_nothing_is_written_and_the_log_says_so(troubled):
+def test_log_explains_that_nothing_is_written_during_database_trouble(troubled):
     cases = [case for case in troubled if not case.life.all("came_too_late")]
     assert len(cases) > 3
     for case in cases:
@@ -137,11 +138,11 @@ def test_in_trouble_nothing_is_written_and_the_log_says_so(troubled):
         assert "Traceback" not in case.life.log, case.step
 
 
-def test_nothing_is_heard_that_was_not_committed(troubled):
+def test_npc_says_only_committed_lines_during_database_trouble(troubled):
     assert [case.step for case in troubled if case.life.heard_too_early] == []
 
 
-def test_when_it_is_over_no_turn_is_left_open_and_the_npc_answers(troubled):
+def test_npc_answers_and_no_turn_is_open_after_database_trouble(troubled):
     for case in troubled:
         assert case.open_turns == 0, case.step
         assert "open" not in case.life.reports[0]["status"][-1]
@@ -149,26 +150,26 @@ def test_when_it_is_over_no_turn_is_left_open_and_the_npc_answers(troubled):
         assert Life(told=case.life.told[again:]).heard, case.step
 
 
-def test_a_turn_whose_reply_was_not_written_says_so_in_a_record(troubled):
+def test_turn_records_that_its_reply_broke_off_when_the_disk_was_full(troubled):
     cases = [case for case in troubled if "nothing more is said" in case.life.log]
-    assert bool(cases) == (troubled[0].trouble == "fill")  # a lock is waited for
+    assert bool(cases) == (troubled[0].trouble == "fill")  # the writer waits for a lock to end
     for case in cases:
         assert any("broke off, nothing more is said" in body for *_, body in case.records)
 
 
-def test_a_lock_costs_nobody_an_answer_and_a_full_disk_none_that_was_not_asked_for(troubled):
+def test_all_questions_are_answered_after_a_lock_and_one_after_a_full_disk(troubled):
     for case in troubled:
         answers = len(case.life.heard)
         assert answers == 2 if case.trouble == "lock" else answers >= 1, case.step
 
 
-def test_after_it_the_chains_hold(troubled):
+def test_record_chains_are_intact_after_database_trouble(troubled):
     for case in troubled:
         assert [report["broken"] for report in case.life.reports] == [[], []]
 
 
 @pytest.mark.req("S2-31")
-def test_what_two_processes_write_to_one_conversation_is_not_mixed(meetings):
+def test_records_of_a_turn_stay_together_when_two_processes_write(meetings):
     for met in meetings:
         roles = [role for _, _, role, _ in met.records]
         ends = [after for role, after in pairwise(roles) if role == "assistant"]
@@ -177,7 +178,7 @@ def test_what_two_processes_write_to_one_conversation_is_not_mixed(meetings):
 
 
 @pytest.mark.req("S2-31")
-def test_who_comes_second_is_told_in_one_clean_error(meetings):
+def test_second_writer_logs_one_conflict_without_traceback(meetings):
     conflicts = 0
     for met in meetings:
         for life in (met.life, met.other):
@@ -187,7 +188,7 @@ def test_who_comes_second_is_told_in_one_clean_error(meetings):
     assert conflicts
 
 
-def test_two_processes_leave_no_turn_open_and_both_are_answered_or_told(meetings):
+def test_both_writers_get_an_answer_or_a_log_line_and_leave_no_open_turn(meetings):
     for met in meetings:
         assert met.open_turns == 0
         assert met.life.heard, met.step

@@ -1,7 +1,7 @@
-"""A real server with a model endpoint that misbehaves: players are answered, the game goes on.
+"""Test a real server whose model endpoint misbehaves: players get answers, the game goes on.
 
-What the faults are and how a turn with each of them ends is one table. Each is played once, by a
-builder beside the ferryman; the tests read what was seen meanwhile.
+The table `FAULTS` has each fault and how its turns must end. Each fault is played once by a builder
+next to the ferryman, and the tests read what was observed.
 """
 
 import json
@@ -48,14 +48,14 @@ pytestmark = pytest.mark.server
 
 TIMEOUT_SECONDS = 1.5
 QUICK_SECONDS = 1.0
-"""Within which a bystander reads the room, whatever the endpoint does."""
+"""The longest time for `look` in another player's client during a fault."""
 
 MORE_LOOKS = 2
-"""How often a fault is played again where the machine was too busy for that."""
+"""How often a fault is played again if `look` was slow, since the machine may be busy."""
 
 KEY = "sk-a-key-that-nobody-may-see"
 FALLBACK = "Give me a moment. The water is loud today."
-"""The ferryman's own fallback line."""
+"""The ferryman's fallback line."""
 
 ANSWER = "Back again, and dry."
 TEN_MEGABYTES = json.dumps({"choices": [{"message": {"content": "x" * 10_000_000}}]}).encode()
@@ -63,12 +63,12 @@ TEN_MEGABYTES = json.dumps({"choices": [{"message": {"content": "x" * 10_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """How the endpoint behaves; what the player reads and how the turn ends."""
+    """The behaviour of the endpoint, with what the player reads and how the turns end."""
 
     behaviours: tuple[Behaviour, ...]
     reads: str = FALLBACK
     turns: tuple[tuple[str, str], ...]
-    """State and a pattern of the outcome, of each prompt that was sent."""
+    """For each prompt, the state of its turn and a pattern of the outcome."""
 
 
 def ends_in(why: str, *behaviours: Behaviour, reads: str = FALLBACK) -> Fault:
@@ -76,12 +76,12 @@ def ends_in(why: str, *behaviours: Behaviour, reads: str = FALLBACK) -> Fault:
 
 
 def said(behaviour: Behaviour, *, reads: str) -> Fault:
-    """A stream without an end mark is said, and ends with a sentence: more may be missing."""
+    """Return a fault after which the NPC says the incomplete stream up to its last sentence."""
     return Fault(behaviours=(behaviour,), reads=reads, turns=(("done", "answered"),))
 
 
 def goes_on(*behaviours: Behaviour, act: str = "") -> Fault:
-    """The fault is got over: the right answer is read."""
+    """Return a fault after which the client retries and gets the right answer."""
     acts = (("done", act),) if act else ()
     done = ("done", "answered")
     return Fault(behaviours=(*behaviours, answers(ANSWER)), reads=ANSWER, turns=(*acts, done))
@@ -129,7 +129,7 @@ FAULTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """What was seen of one fault."""
+    """What was observed during one fault."""
 
     read: str
     look_seconds: float
@@ -148,7 +148,7 @@ def stub() -> Iterator[StubServer]:
 
 @pytest.fixture(scope="module")
 def game(stub: StubServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
-    """The demo game with the stub as its model, and a key in its environment."""
+    """The demo game with the stub as its model, and an API key in the environment."""
     profile = {
         "base_url": stub.base_url,
         "model": "tiny",
@@ -171,7 +171,7 @@ EVENNIA_AI_LIMITS = {{"player": {{"calls_per_minute": 1000}}, "npc": {{"calls_pe
 
 @pytest.fixture(scope="module")
 def builder(game: Evennia) -> Iterator[Connection]:
-    """The demo builder beside the ferryman, who may look around."""
+    """The demo builder, in the room of the ferryman, who has the tool `look`."""
     with builder_beside_npc(game) as connection:
         shown(connection, "ai/tools oren = look")
         yield connection
@@ -188,7 +188,7 @@ def bystander(game: Evennia) -> Iterator[Connection]:
 def played(
     game: Evennia, stub: StubServer, builder: Connection, bystander: Connection
 ) -> Callable[[str], Played]:
-    """What was seen of a fault, which is played when it is first asked for."""
+    """A function that plays a fault at its first use, and returns what was observed."""
     known: dict[str, Played] = {}
 
     def seen(name: str) -> Played:
@@ -211,7 +211,7 @@ def played(
     def played_once(name: str) -> Played:
         if name not in known:
             known[name] = seen(name)
-            for _ in range(MORE_LOOKS):  # somebody else may have been at work
+            for _ in range(MORE_LOOKS):  # another process may have used the processor
                 if known[name].look_seconds >= QUICK_SECONDS:
                     known[name] = seen(name)
         return known[name]
@@ -220,7 +220,7 @@ def played(
 
 
 def asked(builder: Connection, stub: StubServer, *behaviours: Behaviour) -> str:
-    """What Oren says while the endpoint behaves so."""
+    """Return what Oren says while the endpoint has these behaviours."""
     stub.behaves(*behaviours)
     builder.send("say Oren, what of the tide?")
     return builder.wait_for(r'^Oren says, ".*$', seconds=60)
@@ -245,7 +245,7 @@ def newest_turn(game: Evennia) -> int:
 
 
 def ended_turns(game: Evennia, *, after: int) -> list[tuple[str, str]]:
-    """State and outcome of the turns since, once all have ended."""
+    """Wait until all turns after an ID have ended, and return their states and outcomes."""
     query = f"SELECT state, outcome FROM evennia_ai_turn WHERE id > {after} ORDER BY id"
     ends = time.monotonic() + 60
     while time.monotonic() < ends:
@@ -261,17 +261,17 @@ Playing = Callable[[str], Played]
 
 
 @every_fault
-def test_the_player_reads_an_answer_or_the_fallback_line(played: Playing, name: str) -> None:
+def test_player_reads_the_expected_line_for_each_endpoint_fault(played: Playing, name: str) -> None:
     assert f'Oren says, "{FAULTS[name].reads}' in played(name).read
 
 
 @every_fault
-def test_a_bystander_looks_around_meanwhile(played: Playing, name: str) -> None:
+def test_look_command_stays_fast_during_each_endpoint_fault(played: Playing, name: str) -> None:
     assert played(name).look_seconds < QUICK_SECONDS
 
 
 @every_fault
-def test_the_turns_are_recorded_with_what_went_wrong(played: Playing, name: str) -> None:
+def test_turns_record_state_and_outcome_of_each_endpoint_fault(played: Playing, name: str) -> None:
     turns = played(name).turns
     assert [state for state, _ in turns] == [state for state, _ in FAULTS[name].turns], turns
     for (_, outcome), (_, wanted) in zip(turns, FAULTS[name].turns, strict=True):
@@ -279,13 +279,13 @@ def test_the_turns_are_recorded_with_what_went_wrong(played: Playing, name: str)
 
 
 @every_fault
-def test_the_log_of_the_npc_shows_how_it_ended(played: Playing, name: str) -> None:
+def test_npc_log_shows_the_outcome_of_each_endpoint_fault(played: Playing, name: str) -> None:
     _, outcome = played(name).turns[-1]
     assert outcome[:30] in played(name).log
 
 
 @every_fault
-def test_the_next_question_is_answered(played: Playing, name: str) -> None:
+def test_next_question_is_answered_after_each_endpoint_fault(played: Playing, name: str) -> None:
     assert f'Oren says, "{ANSWER}"' in played(name).recovered
 
 
@@ -297,7 +297,7 @@ def test_the_next_question_is_answered(played: Playing, name: str) -> None:
         ("arguments that are no JSON", "JSON"),
     ],
 )
-def test_the_model_is_told_what_is_wrong_with_its_call(
+def test_model_receives_an_explanation_of_its_invalid_tool_call(
     played: Playing, name: str, told: str
 ) -> None:
     _, again = played(name).requests
@@ -306,7 +306,7 @@ def test_the_model_is_told_what_is_wrong_with_its_call(
     assert told in message["content"]
 
 
-def test_the_model_is_sent_the_whole_prompt_and_the_key(
+def test_model_request_contains_the_prompt_and_the_api_key(
     builder: Connection, stub: StubServer
 ) -> None:
     assert 'Oren says, "The tide turns at six."' in asked(
@@ -322,16 +322,14 @@ def test_the_model_is_sent_the_whole_prompt_and_the_key(
     assert re.fullmatch(r" *\[Now: [\d-]+ \d\d:\d\d\]", minute)
 
 
-def test_what_a_model_writes_is_shown_and_never_interpreted(
-    builder: Connection, stub: StubServer
-) -> None:
+def test_markup_in_a_reply_is_shown_literally(builder: Connection, stub: StubServer) -> None:
     hostile = "|rRed|n {you.__class__} a } b $eval(1+1) |lclook|ltcome in|le\x1b[2J"
     read = asked(builder, stub, answers(hostile))
     assert "{you.__class__} a } b $eval(1+1)" in read
     assert "|rRed|n" in read
 
 
-def test_an_endpoint_that_dies_is_left_alone_and_the_status_says_so(
+def test_breaker_opens_after_three_failed_calls_and_is_shown_in_the_status(
     builder: Connection, stub: StubServer
 ) -> None:
     for behaviour in (hangs_up, fails(500), hangs_up):
@@ -342,7 +340,7 @@ def test_an_endpoint_that_dies_is_left_alone_and_the_status_says_so(
     assert "open" in shown(builder, "ai oren")
 
 
-def test_the_logs_tell_what_happened_and_never_the_key(
+def test_logs_explain_a_fault_and_never_contain_the_api_key(
     game: Evennia, played: Playing, builder: Connection
 ) -> None:
     played("no JSON")

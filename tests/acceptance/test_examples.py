@@ -1,6 +1,6 @@
-"""The examples are played as their pages say: a new game, each command, each answer as shown.
+"""Test that the examples work as their READMEs say: a new game, each command and its answer.
 
-A page's `...` stands for anything, and a number for any number.
+`...` on a page matches any text, and a number matches any number.
 """
 
 import os
@@ -45,7 +45,7 @@ create_superuser()
 
 
 class Reader:
-    """Somebody who does what pages of examples say, in the folder that holds the clone."""
+    """A user who follows the READMEs of examples in the folder that contains the clone."""
 
     def __init__(self, folder: Path) -> None:
         (folder / "evennia_ai").symlink_to(ROOT)
@@ -57,7 +57,7 @@ class Reader:
         self.connection: Connection | None = None
 
     def follows(self, example: str) -> None:
-        """Type what the page of an example says; StepError: an answer is not the one it shows."""
+        """Type the commands of an example's README. Raises StepError at an unexpected answer."""
         page = (EXAMPLES / example / "README.md").read_text(encoding="utf-8")
         for language, block in _FENCE.findall(page):
             if language == "console":
@@ -97,9 +97,8 @@ class Reader:
     def _make_what_the_launcher_makes(self) -> None:
         """Copy the tables, make the first account and choose ports.
 
-        The launcher itself, which takes long, is tried where a newcomer plays
-        (`test_newcomer_plays.py`) and with a new game in
-        `tests/setup/test_install_into_another_game.py`.
+        The launcher is slow, so it does not run here. `test_newcomer_plays.py` and
+        `tests/setup/test_install_into_another_game.py` test it.
         """
         root, ports = self.game.root, self.game.ports
         shutil.copy(migrated_database(beside=self._folder), root / DATABASE)
@@ -125,7 +124,7 @@ WEBSOCKET_CLIENT_INTERFACE = "{HOST}"
         self.game.prepare()
 
     def _logged_in(self) -> Connection:
-        """The first account's connection, in the first room."""
+        """Log in with the first account. Its character is in the first room."""
         name, password = keep_logins(self.game.root).superuser
         connection = Connection(HOST, self.game.ports.telnet)
         connection.wait_for("connect <username> <password>", seconds=60)
@@ -136,7 +135,7 @@ WEBSOCKET_CLIENT_INTERFACE = "{HOST}"
 
 
 def _pattern(answer: str) -> str:
-    """Return the regular expression of what a page shows."""
+    """Return the regular expression that matches the answer shown on a page."""
     parts = [
         r"(?s:.*?)" if line == "..." else re.escape(line).replace(r"\ \.\.\.", ".*")
         for line in answer.rstrip().splitlines()
@@ -147,7 +146,7 @@ def _pattern(answer: str) -> str:
 
 @contextmanager
 def reading(folder: Path) -> Iterator[Reader]:
-    """A reader whose game ends afterwards; nothing may have gone wrong in its log."""
+    """Yield a reader. Afterwards stop its game, whose log must have no traceback."""
     reader = Reader(folder)
     try:
         yield reader
@@ -158,12 +157,12 @@ def reading(folder: Path) -> Iterator[Reader]:
         reader.game.end()
 
 
-def test_the_minimal_game_its_tool_and_its_fact_play_as_their_pages_say(tmp_path: Path) -> None:
+def test_readmes_of_minimal_game_tool_and_fact_show_the_real_answers(tmp_path: Path) -> None:
     with reading(tmp_path) as reader:
         for example in ("minimal-game", "custom-tool", "custom-fact"):
             reader.follows(example)
 
 
-def test_the_game_with_rpsystem_plays_as_its_page_says(tmp_path: Path) -> None:
+def test_readme_of_rpsystem_game_shows_the_real_answers(tmp_path: Path) -> None:
     with reading(tmp_path) as reader:
         reader.follows("rpsystem-game")

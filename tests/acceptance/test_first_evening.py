@@ -1,6 +1,7 @@
-"""A real server: a builder's first evening with an NPC made by `create/drop`, read over telnet.
+"""Test a builder's first conversations with a new NPC on a real server, over telnet.
 
-Her model says what a script tells it to. Everything is played once; the tests read what was shown.
+The NPC is made by `create/drop` and its model follows a script. The conversations are held once,
+and the tests read what was printed.
 """
 
 import json
@@ -25,7 +26,7 @@ SCRIPT = {
     ]
 }
 BOTH = r"(?s)^Oren .*^Hanna |^Hanna .*^Oren "
-"""Both have spoken."""
+"""Matches when both NPCs have spoken."""
 SETTINGS = """
 EVENNIA_AI_PROFILES = {
     "default": {"client": "scripted", "script": "world/evening.json"},
@@ -38,7 +39,7 @@ EVENNIA_AI_THINKING_SECONDS = 0.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evening:
-    """What the builder read after each line."""
+    """What the builder read after each command."""
 
     made: str
     greeted: str
@@ -69,7 +70,7 @@ def evening(game: Evennia) -> Evening:
 
 
 def played(builder: Connection) -> Evening:
-    """The evening, in its order."""
+    """Hold the conversations, and return what the builder read."""
     shown(builder, "create/drop Hanna:evennia_ai.typeclasses.AINPC")
     made = shown(builder, "ai/history hanna")
     shown(builder, f"@set hanna/fallback_line = {FALLBACK}")
@@ -105,15 +106,15 @@ def played(builder: Connection) -> Evening:
 
 
 def lines_of(text: str, *names: str) -> list[str]:
-    """The lines that tell of these people."""
+    """Return the lines that begin with one of these names."""
     return [line for line in text.splitlines() if line.startswith(names)]
 
 
-def test_an_npc_that_was_just_made_remembers_nothing(evening: Evening) -> None:
+def test_new_npc_has_no_history(evening: Evening) -> None:
     assert "Nothing is recorded of Hanna yet." in evening.made
 
 
-def test_what_is_done_and_what_is_said_are_read_line_by_line(evening: Evening) -> None:
+def test_poses_and_speech_of_a_reply_are_separate_lines(evening: Evening) -> None:
     assert lines_of(evening.greeted, "Hanna") == [
         "Hanna smiles.",
         'Hanna says, "Good evening."',
@@ -121,11 +122,11 @@ def test_what_is_done_and_what_is_said_are_read_line_by_line(evening: Evening) -
     ]
 
 
-def test_a_list_is_read_in_its_lines(evening: Evening) -> None:
+def test_list_in_a_reply_keeps_its_lines(evening: Evening) -> None:
     assert 'Hanna says, "Three things:\n  - rope\n  - tar\n  1. |rbread"' in evening.sold
 
 
-def test_a_greeting_of_the_demo_is_read_as_pose_and_speech(evening: Evening) -> None:
+def test_card_greeting_is_shown_as_poses_and_whispers(evening: Evening) -> None:
     said = lines_of(evening.greeting, "Oren")
     assert said[0] == 'Oren whispers to you, "Evening. Mind the third plank, it has opinions."'
     assert said[1].startswith("Oren does not look up from his splice, but he moves")
@@ -133,11 +134,11 @@ def test_a_greeting_of_the_demo_is_read_as_pose_and_speech(evening: Evening) -> 
     assert '""' not in evening.greeting
 
 
-def test_who_is_named_in_a_fallback_line_does_not_answer_it(evening: Evening) -> None:
+def test_npc_named_in_a_fallback_line_stays_silent(evening: Evening) -> None:
     assert lines_of(evening.storm, "Hanna", "Oren") == [f'Hanna says, "{FALLBACK}"']
 
 
-def test_a_fallback_line_is_recorded_and_no_model_is_shown_it(evening: Evening) -> None:
+def test_fallback_line_is_in_the_history_but_not_in_the_prompt(evening: Evening) -> None:
     assert "fallback" in evening.history
     assert FALLBACK in evening.history
     assert 'Hanna says, "Still here."' in evening.after_storm
@@ -145,12 +146,12 @@ def test_a_fallback_line_is_recorded_and_no_model_is_shown_it(evening: Evening) 
     assert FALLBACK not in evening.prompt
 
 
-def test_two_npcs_without_a_model_answer_once_each(evening: Evening) -> None:
+def test_two_addressed_npcs_without_a_model_answer_once_each(evening: Evening) -> None:
     speakers = [line.split()[0] for line in lines_of(evening.both, "Hanna", "Oren")]
     assert sorted(speakers) == ["Hanna", "Oren"]
 
 
-def test_who_was_refused_is_told_with_the_limit(evening: Evening) -> None:
+def test_refused_player_sees_a_gesture_and_the_limit_is_logged(evening: Evening) -> None:
     assert "Hanna raises a hand" in evening.refused
     assert "refused: say by " in evening.log
     assert "Refused today" in evening.limits

@@ -1,4 +1,4 @@
-"""A real server, and a stranger's web page in the browser of who plays there."""
+"""Test that web pages of other sites cannot use the game through a player's browser."""
 
 import base64
 import json
@@ -37,7 +37,7 @@ _WHERE = ("/", "/webclient/", "/api/objects/", "/admin/login/")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the game answered to a request."""
+    """The game's response to a request."""
 
     status: int
     text: str
@@ -45,7 +45,7 @@ class Answer:
 
 @pytest.fixture(scope="module")
 def game(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
-    """A game whose passwords nobody chose, of somebody whose files all may read."""
+    """A game with generated passwords, started by a user whose umask lets others read files."""
     before = os.umask(0o022)
     with pytest.MonkeyPatch.context() as patch:
         for name in (*SUPERUSER, ONE_PASSWORD):
@@ -67,7 +67,7 @@ def own_pages(game: Evennia) -> list[str]:
 def asked(
     game: Evennia, path: str, *, origin: str | None = None, login: str = "", form: object = None
 ) -> Answer:
-    """What the game's web server answers to a request of a page."""
+    """Return the response of the game's web server to a request from a page of `origin`."""
     request = urllib.request.Request(f"http://localhost:{game.ports.web}{path}")
     if origin is not None:
         request.add_header("Origin", origin)
@@ -82,7 +82,7 @@ def asked(
 
 
 @pytest.mark.parametrize("origin", STRANGERS)
-def test_a_strangers_page_gets_no_websocket(game: Evennia, origin: str) -> None:
+def test_websocket_is_refused_for_pages_of_other_sites(game: Evennia, origin: str) -> None:
     with pytest.raises(RefusedError) as refused:
         WebClient(HOST, game.ports.websocket, origin=origin)
 
@@ -90,14 +90,14 @@ def test_a_strangers_page_gets_no_websocket(game: Evennia, origin: str) -> None:
     assert "connect <name>" not in str(refused.value)
 
 
-def test_the_owner_reads_in_the_log_which_page_was_refused(game: Evennia) -> None:
+def test_refused_origin_is_logged(game: Evennia) -> None:
     with pytest.raises(RefusedError):
         WebClient(HOST, game.ports.websocket, origin="http://logged.example")
 
     assert "refused a page of 'http://logged.example'" in logs_of(game)
 
 
-def test_a_page_of_the_game_plays_as_before(game: Evennia, demo: Demo) -> None:
+def test_websocket_is_accepted_for_pages_of_the_game(game: Evennia, demo: Demo) -> None:
     for origin in own_pages(game):
         with WebClient(HOST, game.ports.websocket, origin=origin) as client:
             client.wait_for("connect <name> <password>")
@@ -105,46 +105,44 @@ def test_a_page_of_the_game_plays_as_before(game: Evennia, demo: Demo) -> None:
             client.wait_for("You become|Exits", seconds=60)
 
 
-def test_what_is_no_browser_names_no_page_and_plays(game: Evennia) -> None:
+def test_websocket_is_accepted_without_an_origin_header(game: Evennia) -> None:
     with WebClient(HOST, game.ports.websocket) as client:
         client.wait_for("connect <name> <password>")
 
 
 @pytest.mark.parametrize("origin", STRANGERS)
-def test_a_strangers_page_gets_nothing_from_the_fallback_of_the_websocket(
-    game: Evennia, origin: str
-) -> None:
+def test_ajax_fallback_is_refused_for_pages_of_other_sites(game: Evennia, origin: str) -> None:
     form = {"mode": "init", "csessid": "x", "cuid": "y", "browserstr": "z"}
     answer = asked(game, "/webclientdata", origin=origin, form=form)
 
     assert (answer.status, "does not belong to this game" in answer.text) == (403, True)
 
 
-def test_the_fallback_answers_a_page_of_the_game(game: Evennia) -> None:
+def test_ajax_fallback_answers_pages_of_the_game(game: Evennia) -> None:
     form = {"mode": "init", "csessid": "x", "cuid": "y", "browserstr": "z"}
     answer = asked(game, "/webclientdata", origin=own_pages(game)[0], form=form)
 
     assert json.loads(answer.text)["csessid"] == "x"
 
 
-def test_the_fallback_says_which_requests_it_takes(game: Evennia) -> None:
+def test_ajax_fallback_answers_405_to_a_get_request(game: Evennia) -> None:
     assert asked(game, "/webclientdata").status == 405
     assert "Traceback" not in logs_of(game)
 
 
 @pytest.mark.parametrize("path", _WHERE)
-def test_a_strangers_page_gets_nothing_from_the_site(game: Evennia, path: str) -> None:
+def test_website_is_refused_for_pages_of_other_sites(game: Evennia, path: str) -> None:
     answers = {origin: asked(game, path, origin=origin) for origin in STRANGERS}
 
     assert {answer.status for answer in answers.values()} == {403}
     assert all("does not belong to this game" in answer.text for answer in answers.values())
 
 
-def test_the_site_answers_its_own_pages(game: Evennia) -> None:
+def test_website_answers_pages_of_the_game(game: Evennia) -> None:
     assert [asked(game, "/", origin=origin).status for origin in own_pages(game)] == [200, 200]
 
 
-def test_the_rest_api_takes_no_password_with_a_request(game: Evennia, demo: Demo) -> None:
+def test_rest_api_refuses_basic_authentication(game: Evennia, demo: Demo) -> None:
     login = base64.b64encode(":".join(demo.superuser).encode()).decode()
 
     assert asked(game, "/api/objects/", login=login).status == 403
@@ -154,14 +152,14 @@ def test_the_rest_api_takes_no_password_with_a_request(game: Evennia, demo: Demo
     "login",
     ["admin harbour-admin-1", "builder harbour-builder-1", "anna harbour-player-1"],
 )
-def test_the_passwords_that_everybody_knew_let_nobody_in(game: Evennia, login: str) -> None:
+def test_former_public_passwords_are_refused_at_login(game: Evennia, login: str) -> None:
     with WebClient(HOST, game.ports.websocket) as client:
         client.wait_for("connect <name> <password>")
         client.send(f"connect {login}")
         client.wait_for("incorrect")
 
 
-def test_the_superuser_logs_in_with_the_password_of_the_file(game: Evennia, demo: Demo) -> None:
+def test_superuser_logs_in_with_the_generated_password(game: Evennia, demo: Demo) -> None:
     with WebClient(HOST, game.ports.websocket) as client:
         client.wait_for("connect <name> <password>")
         client.send("connect {} {}".format(*demo.superuser))
@@ -169,9 +167,10 @@ def test_the_superuser_logs_in_with_the_password_of_the_file(game: Evennia, demo
 
 
 def posted(game: Evennia, *lines: str, address: int, body: int) -> bytes:
-    """What the telnet port answers to a form of a page, which a browser sends in pieces.
+    """Return what the telnet port answers to a form that a web page sends.
 
-    Its address and what stands before the lines have so many letters.
+    `address` and `body` are numbers of filler letters in the address and before the lines, so
+    that a browser would send the request in several packets.
     """
     sent = b"x" * body + b"\r\n" + "".join(f"{line}\r\n" for line in lines).encode()
     head = (
@@ -180,7 +179,7 @@ def posted(game: Evennia, *lines: str, address: int, body: int) -> bytes:
     )
     with socket.create_connection((HOST, game.ports.telnet), timeout=300) as browser:
         answer = bytearray()
-        with suppress(ConnectionError):  # the game hangs up on it
+        with suppress(ConnectionError):  # the game closes the connection
             browser.sendall(head.encode() + sent)
             while more := browser.recv(65_536):
                 answer += more
@@ -188,7 +187,7 @@ def posted(game: Evennia, *lines: str, address: int, body: int) -> bytes:
 
 
 @pytest.mark.parametrize(("address", "body"), [(0, 0), (0, 400_000), (70_000, 0), (140_000, 9)])
-def test_a_form_of_a_page_types_nothing_at_the_telnet_port(
+def test_http_post_to_the_telnet_port_runs_no_command(
     game: Evennia, address: int, body: int
 ) -> None:
     answer = posted(game, f"connect page{address} wrong", "help", address=address, body=body)
@@ -202,7 +201,7 @@ def test_a_form_of_a_page_types_nothing_at_the_telnet_port(
     assert f"page{address}" not in logs_of(game)
 
 
-def test_a_line_at_the_web_client_is_not_searched_for_links(game: Evennia, demo: Demo) -> None:
+def test_link_markup_typed_in_the_web_client_is_removed(game: Evennia, demo: Demo) -> None:
     with WebClient(HOST, game.ports.websocket) as client:
         client.wait_for("connect <name> <password>")
         client.send("say " + "|lc|lt" * 5_000)
@@ -212,7 +211,7 @@ def test_a_line_at_the_web_client_is_not_searched_for_links(game: Evennia, demo:
         assert "|l" not in client.text
 
 
-def test_what_the_game_writes_can_be_read_by_its_owner_alone(game: Evennia) -> None:
+def test_files_of_the_game_are_readable_only_by_their_owner(game: Evennia) -> None:
     server = game.root / "server"
     written = [
         game.root / FILE,

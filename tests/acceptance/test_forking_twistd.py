@@ -1,4 +1,4 @@
-"""What `twistd` finds as a fork of a process that imported much: what a new process finds."""
+"""Test that a forked `twistd` runs in the same environment as a new process."""
 
 import os
 import subprocess
@@ -32,7 +32,7 @@ def application(tmp_path: Path) -> Path:
 
 
 def started(twistd: list[str], application: Path) -> tuple[int, str, str]:
-    """The status of these words as `twistd` in the application's folder, and what they say."""
+    """Run `twistd` on the application, and return its exit status, output and errors."""
     own = os.pathsep.join(["of a game", str(UNCHECKED), "of a game"])
     done = subprocess.run(
         [*twistd, "--nodaemon", "--pidfile=", f"--python={application}"],
@@ -47,7 +47,7 @@ def started(twistd: list[str], application: Path) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-def test_a_fork_finds_and_ends_as_a_process_of_its_own_does(application):
+def test_forked_twistd_has_the_environment_and_status_of_a_new_process(application):
     twistd = str(PROGRAMS / "twistd")
     status, out, err = started(forked_twistd(twistd), application)
 
@@ -55,7 +55,7 @@ def test_a_fork_finds_and_ends_as_a_process_of_its_own_does(application):
     assert (status, out, err) == started([twistd], application)
 
 
-def test_forks_import_nothing_of_others_again_and_draw_different_lots(application):
+def test_forks_share_third_party_imports_but_not_the_random_state(application):
     drawn = set()
     for _ in range(2):
         started(forked_twistd("twistd"), application)

@@ -1,7 +1,7 @@
-"""A real server: an NPC whose secret base tells hints alone, asked for the secret over telnet.
+"""Test an NPC whose secret knowledge base gives only hints, on a real server over telnet.
 
-No model is sent a word of a page. One that chooses may repeat all that it was given: only numbers
-of hints are heard.
+No model receives text of a page. The model that chooses among the hints may add other text, but the
+player hears only hints.
 """
 
 import json
@@ -24,7 +24,7 @@ HINT = "Help the cook, and the cellar is no secret."
 
 @dataclass(slots=True)
 class Models:
-    """All models behind one address; `sent` is what they got, `choice` what is chosen."""
+    """A stub for all models. `sent` has their requests, `choice` the reply that chooses hints."""
 
     choice: str = '{"hints": [1]}'
     sent: list[str] = field(default_factory=list)
@@ -56,7 +56,7 @@ def _safe(told: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """What the player heard where a hint was chosen, and where the model wrote something else."""
+    """The answers after a valid choice of a hint, and after a choice with additional text."""
 
     game: Evennia
     models: Models
@@ -81,28 +81,28 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
 
 
 @pytest.mark.req("S0-40", "S0-46")
-def test_no_model_is_sent_a_word_of_a_page(played: Played) -> None:
+def test_models_never_receive_page_text_when_only_hints_are_allowed(played: Played) -> None:
     sent = "\n".join(played.models.sent).replace("ninepence, Wagtail", "")
-    assert len(played.models.offered) == 3  # the second choice is asked for twice
+    assert len(played.models.offered) == 3  # the invalid choice is asked for twice
     assert [canary for canary in CANARIES if canary.casefold() in sent.casefold()] == []
 
 
 @pytest.mark.req("S0-46")
-def test_the_player_hears_the_hint_that_was_chosen(played: Played) -> None:
+def test_player_hears_the_chosen_hint(played: Played) -> None:
     assert HINT in " ".join(played.chosen.split())
     assert played.models.offered[0]["1"] == HINT
 
 
 @pytest.mark.req("S0-46", "S0-48")
-def test_anything_but_numbers_is_a_refusal(played: Played) -> None:
+def test_npc_refuses_when_the_choice_contains_more_than_hint_numbers(played: Played) -> None:
     assert "I cannot speak of it." in " ".join(played.disguised.split())
 
 
-def test_a_builder_sees_the_hints(played: Played) -> None:
+def test_kb_hints_command_lists_the_hints(played: Played) -> None:
     assert HINT in " ".join(played.listed.split())
 
 
-def test_nothing_went_wrong_and_no_log_has_the_secret(played: Played) -> None:
+def test_server_log_has_no_traceback_and_no_secret_after_hints(played: Played) -> None:
     logs = logs_of(played.game)
     assert "Traceback" not in logs
     assert [canary for canary in CANARIES if canary.casefold() in logs.casefold()] == []

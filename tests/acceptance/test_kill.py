@@ -1,7 +1,7 @@
-"""kill -9 at every step of a turn: what was committed is there, and the NPC goes on.
+"""Test `kill -9` at every step of a turn: committed records survive, and the NPC goes on.
 
-Each scene is played once for each step that it has, in a game of its own, by a process that is
-killed at that step; then another process starts with what is left, as a server does.
+Each scene is played once for each of its steps, in a database of its own. The process is killed at
+that step. Then another process starts with the same database, as a restarted server does.
 """
 
 import random
@@ -28,7 +28,7 @@ RECOVERS: list[Act] = [
     ["starts"],
     ["reports"],
     ["says", "Anna", "Oren, are you there?"],
-    ["passes", 6],  # what was said before the death is answered in it, too
+    ["passes", 6],  # also answers what was said before the kill
     ["verifies"],
 ]
 MOMENTS = {
@@ -47,19 +47,19 @@ RANDOM_KILLS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """What is played; `before` in a life that ends well, `interrupted` by a turn cut short."""
+    """The acts of a scene. `before` is played without a kill; `interrupted` adds a killed turn."""
 
     acts: tuple[Act, ...] = tuple(ASKS)
     model: str = "answers"
     before: tuple[Act, ...] = ()
     interrupted: bool = False
     writer: bool = True
-    """Whether it is written in a thread of its own."""
+    """Whether a separate thread commits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Death:
-    """A life cut short at a step, and what was left of it."""
+    """A killed life, and the records that it left."""
 
     step: str
     life: Life
@@ -70,18 +70,18 @@ class Death:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovery(Death):
-    """A death, and the life after it."""
+    """A death, and the life of the process that started afterwards."""
 
     after: Life
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deaths:
-    """A death at each step of a scene; between two commits all of them leave the same."""
+    """A death at each step of a scene. Between two commits, all deaths leave equal databases."""
 
     each: list[Death]
     recovered: list[Recovery]
-    """One of those that left the same, with the life after it: that begins with nothing else."""
+    """One recovery for each different database that the deaths left."""
 
 
 SCENES = {
@@ -99,13 +99,13 @@ SCENES = {
 
 @pytest.fixture(scope="module")
 def begun(doomed_game: Game) -> dict[str, Path]:
-    """For each scene a game in which it can begin."""
+    """For each scene, a database in which the scene can begin."""
     return {name: _begun(doomed_game, name, scene) for name, scene in SCENES.items()}
 
 
 @pytest.fixture(scope="module", params=SCENES)
 def deaths(request: pytest.FixtureRequest, doomed_game: Game, begun: dict[str, Path]) -> Deaths:
-    """A death at each step of a scene."""
+    """The deaths at each step of a scene."""
     return deaths_of(doomed_game, begun[request.param], SCENES[request.param])
 
 
@@ -113,18 +113,17 @@ def _begun(game: Game, name: str, scene: Scene) -> Path:
     database = game.new(name.replace(" ", "_"), before=scene.before)
     if scene.interrupted:
         assert committed_open_turns(database) == 0
-        # By its name: its number is another one where the writer found two jobs at once.
+        # The step's number differs if the writer commits two jobs at once, so use its name.
         game.lives(database, ASKS, trouble="kill", at="asked")
         assert committed_open_turns(database) == 1
     return database
 
 
 def deaths_of(game: Game, begun: Path, scene: Scene) -> Deaths:
-    """A death at each step of a scene, the last one at its end.
+    """Kill a life at each step of the scene, and at the scene's end.
 
-    How many steps there are cannot be counted beforehand: two jobs that the writer finds at once
-    are one commit, so a life may have a few steps less than another, or more. Each life dies at its
-    end at the latest, so what all of the steps lead to is always among what is left.
+    The number of steps differs between lives, because the writer may put two jobs into one
+    commit. Each life kills itself at its end, so the last database has the effect of all steps.
     """
     each: list[Death] = []
     recovered: dict[str, Recovery] = {}
@@ -139,7 +138,7 @@ def deaths_of(game: Game, begun: Path, scene: Scene) -> Deaths:
 
 
 def _death(game: Game, database: Path, scene: Scene, *, at: int) -> Death:
-    """The death at a step, or at the end of the scene where that comes before it."""
+    """Kill a life at a step, or at the end of the scene if the end comes first."""
     acts = [*scene.acts, ["dies"]]
     life = game.lives(database, acts, model=scene.model, writer=scene.writer, trouble="kill", at=at)
     assert not life.is_over
@@ -147,8 +146,8 @@ def _death(game: Game, database: Path, scene: Scene, *, at: int) -> Death:
 
 
 def death_of(database: Path, life: Life) -> Death:
-    """What a life left that was cut short."""
-    # Whoever opens the file first undoes what was not committed; here that is a reader.
+    """Return what a killed life left in the database."""
+    # The first connection rolls back what was not committed; here it is a reader.
     left, open_turns = committed_records(database), committed_open_turns(database)
     return Death(
         step=life.steps[-1] if life.steps else "nothing yet",
@@ -160,7 +159,7 @@ def death_of(database: Path, life: Life) -> Death:
 
 
 def recovery(game: Game, database: Path, death: Death) -> Recovery:
-    """The death, with the life that begins with what it left."""
+    """Restart from the database of the death, and return the death with the new life."""
     return Recovery(
         step=death.step,
         life=death.life,
@@ -175,7 +174,7 @@ def bodies(records: list[list], role: str) -> list[str]:
     return [body for _, _, record_role, body in records if record_role == role]
 
 
-def test_every_moment_of_a_turn_is_a_step_at_which_it_is_killed(doomed_game, begun):
+def test_scenes_contain_every_kind_of_step(doomed_game, begun):
     steps = [
         step
         for name, scene in SCENES.items()
@@ -187,33 +186,33 @@ def test_every_moment_of_a_turn_is_a_step_at_which_it_is_killed(doomed_game, beg
     assert len(steps) > 100
 
 
-def test_nothing_that_was_committed_is_lost(deaths):
+def test_committed_records_survive_a_kill_at_each_step(deaths):
     for death in deaths.each:
         assert death.left[-len(death.life.stored) :] == death.life.stored or not death.life.stored
     for death in deaths.recovered:
         assert death.after.stored[: len(death.left)] == death.left
 
 
-def test_the_chains_of_the_conversations_hold(deaths):
+def test_record_chains_are_intact_after_a_kill_at_each_step(deaths):
     for death in deaths.recovered:
         assert [report["broken"] for report in death.after.reports] == [[], []]
 
 
 @pytest.mark.req("S2-01")
-def test_the_model_is_asked_only_when_everybody_can_see_the_turn_begun(deaths):
+def test_model_is_asked_only_after_the_turn_is_committed(deaths):
     lives = [*(death.life for death in deaths.each), *(one.after for one in deaths.recovered)]
     asked = [line for life in lives for line in life.told if "asked" in line]
     assert asked
     assert all(line["open_turns"] == 1 for line in asked)
 
 
-def test_nothing_is_heard_that_was_not_committed_before(deaths):
+def test_npc_says_only_committed_lines_before_and_after_a_kill(deaths):
     lives = [*(death.life for death in deaths.each), *(one.after for one in deaths.recovered)]
     assert [life.heard_too_early for life in lives] == [set()] * len(lives)
 
 
 @pytest.mark.req("S2-29")
-def test_the_interrupted_turn_is_closed_and_said_so(deaths):
+def test_interrupted_turn_is_closed_recorded_and_logged_after_a_kill(deaths):
     for death in deaths.recovered:
         first_report = "\n".join(death.after.reports[0]["status"])
         closed = bodies(death.after.stored, "system").count(STOPPED)
@@ -222,7 +221,7 @@ def test_the_interrupted_turn_is_closed_and_said_so(deaths):
         assert ("interrupted" in death.after.log) == bool(death.open_turns)
 
 
-def test_the_npc_answers_again(deaths):
+def test_npc_answers_after_a_kill_at_each_step(deaths):
     for death in deaths.recovered:
         assert death.after.is_over
         assert any(line.startswith("Aye") for line in death.after.heard)
@@ -230,7 +229,7 @@ def test_the_npc_answers_again(deaths):
 
 
 @pytest.mark.req("S2-29")
-def test_every_call_of_a_tool_has_one_result_in_the_next_prompt(deaths):
+def test_each_tool_call_has_one_result_in_the_prompt_after_a_kill(deaths):
     for death in deaths.recovered:
         assert death.after.all("asked")
         for prompt in death.after.all("asked"):
@@ -239,21 +238,21 @@ def test_every_call_of_a_tool_has_one_result_in_the_next_prompt(deaths):
             assert calls == results, death.step
 
 
-def test_what_was_said_and_came_to_nothing_is_answered_in_the_next_life(deaths):
+def test_unanswered_lines_are_answered_once_after_a_kill(deaths):
     for death in deaths.recovered:
         told = (death.step, len(death.after.all("asked")), death.unanswered)
         assert told[1] == 1 + told[2], told
 
 
-def test_no_tool_runs_twice(deaths):
+def test_tool_does_not_run_again_after_a_kill(deaths):
     for death in deaths.each:
         assert len(death.life.all("ran")) <= 1
     for death in deaths.recovered:
         assert death.after.all("ran") == []
 
 
-def test_a_game_that_is_killed_at_random_moments_goes_on(doomed_game):
-    """The moments are not steps: the kill comes from outside, in the middle of anything."""
+def test_game_recovers_from_kills_at_random_moments(doomed_game):
+    """The test kills the process from outside, at moments that need not be steps."""
     database = doomed_game.new("random")
     begin = time.monotonic()
     doomed_game.lives(database, RECOVERS)

@@ -1,4 +1,4 @@
-"""kill -9 at every step of a compaction: the old segment or the new one, and nothing between."""
+"""Test `kill -9` at every step of a compaction: the old or the new segment remains, whole."""
 
 import pytest
 
@@ -18,7 +18,7 @@ COMPACTS: list[Act] = [["compacts"]]
 
 @pytest.fixture(scope="module")
 def deaths(doomed_game: Game) -> Deaths:
-    """A death at each step of a compaction, and how the game went on."""
+    """The deaths at each step of a compaction, with their recoveries."""
     begun = doomed_game.new("compacting", before=TALKS)
     whole = doomed_game.lives(doomed_game.copy(begun), COMPACTS)
     ((told,),) = whole.all("compacted")
@@ -31,7 +31,10 @@ def summaries(records: list[list]) -> int:
 
 
 def shown_summaries(death: Recovery) -> int:
-    """How many the next prompt shows: as many as are recorded, each instead of what it is of."""
+    """Return the number of summaries in the next prompt.
+
+    Checks that each committed summary is in the prompt and replaces its messages.
+    """
     (prompt,) = death.after.all("asked")
     said = [message["content"] for message in prompt if message["role"] != "system"]
     shown = sum(FRAME in text for text in said)
@@ -42,29 +45,29 @@ def shown_summaries(death: Recovery) -> int:
 
 
 @pytest.mark.req("S2-20")
-def test_what_is_shown_is_the_old_segment_or_the_new_one(deaths):
+def test_prompt_shows_the_whole_old_or_new_segment_after_a_kill_in_compaction(deaths):
     assert {shown_summaries(death) for death in deaths.recovered} == {0, 1}
 
 
-def test_nothing_is_lost_and_the_chains_hold(deaths):
+def test_records_and_chains_are_intact_after_a_kill_in_compaction(deaths):
     for death in deaths.recovered:
         assert death.after.stored[: len(death.left)] == death.left
         assert [report["broken"] for report in death.after.reports] == [[], []]
 
 
-def test_the_npc_answers_again(deaths):
+def test_npc_answers_after_a_kill_in_compaction(deaths):
     for death in deaths.recovered:
         assert any(line.startswith("Aye") for line in death.after.heard)
         assert "Traceback" not in death.after.log
 
 
-def test_the_status_says_whether_it_was_compacted(deaths):
+def test_status_tells_whether_compaction_was_committed_before_a_kill(deaths):
     for death in deaths.recovered:
         status = " ".join(" ".join(death.after.reports[0]["status"]).split())
         assert ("compacted by a model" in status) == bool(summaries(death.left))
 
 
-def test_a_request_is_committed_before_the_model_is_asked(deaths):
+def test_summary_request_is_committed_before_the_model_is_asked(deaths):
     asked = [death for death in deaths.each if death.step == "asked"]
 
     assert asked

@@ -1,6 +1,6 @@
-"""kill -9 at every step of a correction, of taking back and of a new chat: all of one or none.
+"""Test `kill -9` at every step of a correction, an undo and a reset: each happens wholly or not.
 
-And again and again in the middle of all that people and builders do, branches among it.
+One test also kills at random steps during mixed acts of players and builders, with branches.
 """
 
 import random
@@ -20,7 +20,7 @@ TALKS: list[Act] = [
 ]
 KILLS = 12
 MOST_STEPS = 90
-"""A life of five things that are done has about so many steps."""
+"""About the number of steps in a life of five mixed acts."""
 CORRECTED = "Foggy as ever."
 CONTROLS: list[Act] = [["controls", CORRECTED]]
 SHOWN = [
@@ -29,12 +29,12 @@ SHOWN = [
     ((0, 1), True),
     ((), False),
 ]
-"""The days that a prompt has, and whether it has the correction, by how many controls there are."""
+"""By the number of committed controls: the days in the prompt, and whether it is corrected."""
 
 
 @pytest.fixture(scope="module")
 def deaths(doomed_game: Game) -> Deaths:
-    """A death at each step of the three, and how the game went on."""
+    """The deaths at each step of the three controls, with their recoveries."""
     begun = doomed_game.new("controls", before=TALKS)
     return deaths_of(doomed_game, begun, Scene(acts=tuple(CONTROLS)))
 
@@ -44,7 +44,7 @@ def controls(records: list[list]) -> int:
 
 
 @pytest.mark.req("S2-08")
-def test_what_is_shown_is_what_the_controls_that_are_there_say(deaths):
+def test_prompt_matches_the_committed_corrections_after_a_kill(deaths):
     found = set()
     for death in deaths.recovered:
         (prompt,) = death.after.all("asked")
@@ -57,19 +57,19 @@ def test_what_is_shown_is_what_the_controls_that_are_there_say(deaths):
     assert found == {0, 1, 2, 3}
 
 
-def test_nothing_is_lost_and_the_chains_hold(deaths):
+def test_records_and_chains_are_intact_after_a_kill_in_a_correction(deaths):
     for death in deaths.recovered:
         assert death.after.stored[: len(death.left)] == death.left
         assert [report["broken"] for report in death.after.reports] == [[], []]
 
 
-def test_the_npc_answers_again(deaths):
+def test_npc_answers_after_a_kill_in_a_correction(deaths):
     for death in deaths.recovered:
         assert any(line.startswith("Aye") for line in death.after.heard)
         assert "Traceback" not in death.after.log
 
 
-def test_a_game_in_which_everything_is_done_in_any_order_dies_and_goes_on(doomed_game):
+def test_game_recovers_from_kills_during_random_mixed_actions(doomed_game):
     database = doomed_game.new("mixed", before=TALKS)
     dice = random.Random(17)
     died, left = 0, committed_records(database)

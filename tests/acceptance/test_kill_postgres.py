@@ -1,7 +1,7 @@
-"""kill -9 of a game on PostgreSQL, and the end of its connections, at steps of a turn.
+"""Test `kill -9` of a game on PostgreSQL, and the loss of its connections, at steps of a turn.
 
-The steps are those of `test_kill.py` and `test_kill_compacting.py`, of which a fair sample is tried
-here: what a commit is does not depend on the step.
+The scenes are those of `test_kill.py` and `test_kill_compacting.py`. Only some steps are tried,
+because commits do not depend on the step.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.service, pytest.mark.minutes(1)]
 
 SAMPLED = ("an answer", "a tool", "two who ask")
 DEATHS = 7
-"""Deaths of a scene, evenly over its steps, the last at its end."""
+"""The number of kills in a scene: evenly over its steps, the last at its end."""
 COMPACTING_DEATHS = 5
 DISCONNECTED = 10
 
@@ -44,7 +44,7 @@ def _whole(game: PostgresGame, begun: str, scene: Scene) -> Life:
 
 
 def _spread(steps: int, most: int) -> list[int]:
-    """So many of the numbers from 1, evenly; the last one is beyond them all."""
+    """Return `most` steps, evenly spaced from 1. The last is beyond the end of the scene."""
     return [*(1 + steps * one // (most - 1) for one in range(most - 1)), steps * 2]
 
 
@@ -67,19 +67,19 @@ def compactions(game: PostgresGame) -> list[Recovery]:
     ]
 
 
-def test_nothing_that_was_committed_is_lost_and_the_chains_hold(deaths):
+def test_postgres_keeps_committed_records_and_chains_after_a_kill(deaths):
     for death in deaths:
         assert death.left[-len(death.life.stored) :] == death.life.stored or not death.life.stored
         assert death.after.stored[: len(death.left)] == death.left
         assert [report["broken"] for report in death.after.reports] == [[], []]
 
 
-def test_nothing_is_heard_that_was_not_committed_before(deaths):
+def test_npc_on_postgres_says_only_committed_lines(deaths):
     for death in deaths:
         assert death.life.heard_too_early == death.after.heard_too_early == set()
 
 
-def test_what_was_said_is_answered_once_in_the_next_life_and_no_tool_runs_twice(deaths):
+def test_unanswered_lines_on_postgres_are_answered_once_after_a_kill(deaths):
     for death in deaths:
         told = (death.step, len(death.after.all("asked")), death.unanswered)
         assert told[1] == 1 + told[2], told
@@ -89,14 +89,14 @@ def test_what_was_said_is_answered_once_in_the_next_life_and_no_tool_runs_twice(
         assert "Traceback" not in death.after.log
 
 
-def test_of_a_compaction_the_old_segment_is_shown_or_the_new_one(compactions):
+def test_prompt_on_postgres_shows_the_whole_old_or_new_segment_after_a_kill(compactions):
     assert {shown_summaries(death) for death in compactions} == {0, 1}
     first = compactions[0]
     assert first.step == "asked"
     assert any("<transcript>" in body for *_, body in first.left)
 
 
-def test_after_a_compaction_nothing_is_lost_and_the_npc_answers(compactions):
+def test_npc_on_postgres_answers_after_a_kill_in_compaction(compactions):
     for death in compactions:
         assert death.after.stored[: len(death.left)] == death.left
         assert [report["broken"] for report in death.after.reports] == [[], []]
@@ -106,8 +106,8 @@ def test_after_a_compaction_nothing_is_lost_and_the_npc_answers(compactions):
         assert ("compacted by a model" in status) == bool(summaries(death.left))
 
 
-def test_a_game_whose_connections_are_ended_goes_on(game):
-    """As where PostgreSQL is started again: at each step, of whatever thread."""
+def test_game_recovers_when_postgres_ends_its_connections(game):
+    """A restart of PostgreSQL ends all connections, at any step and of any thread."""
     begun = game.new("disconnected")
     steps = len(_whole(game, begun, SCENES["an answer"]).steps)
     for at in _spread(steps, DISCONNECTED)[:-1]:

@@ -1,4 +1,4 @@
-"""A real server: a builder imports a folder, edits over a reload, binds it, and an NPC knows of it.
+"""Test a knowledge base on a real server: import, edit over a reload, bind, and use in a prompt.
 
 Meanwhile the command line imports the changed folder into the running game.
 """
@@ -31,7 +31,7 @@ FOG = "---\naliases: [Mist]\n---\nIt is thick, see [[The Bog]].\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """What the builder read, step by step."""
+    """What the builder read after each step."""
 
     plan: str
     imported: str
@@ -64,7 +64,7 @@ def write(game: Evennia, name: str, text: str) -> None:
 
 @pytest.fixture(scope="module")
 def story(game: Evennia) -> Story:
-    """Import, edit with a reload in between, import again from outside, bind, ask."""
+    """Import, edit over a reload, import again from outside, bind, and speak to the NPC."""
     with builder_beside_npc(game) as builder:
         plan = shown(builder, "kb/import moor")
         imported = shown(builder, "kb/import/run moor")
@@ -92,7 +92,7 @@ def story(game: Evennia) -> Story:
 
 
 def edit_over_a_reload(game: Evennia, builder: Connection) -> str:
-    """Add a line before a reload and one after it, and save."""
+    """Add a line before a reload and another line after it, and save."""
     shown(builder, "kb/edit moor/Fog")
     shown(builder, "It smells of peat.")
     reload(game)
@@ -101,7 +101,7 @@ def edit_over_a_reload(game: Evennia, builder: Connection) -> str:
 
 
 def import_from_outside(root: Path) -> str:
-    """What the command line says that imports the folder into the running game."""
+    """Import the folder with the command line, and return what it prints."""
     words = ("knowledge", "import", "world/demo/knowledge/moor", "--game", ".", "--json")
     done = subprocess.run(
         [sys.executable, "-m", "evennia_ai.cli", *words],
@@ -115,7 +115,7 @@ def import_from_outside(root: Path) -> str:
 
 
 def found(builder: Connection, word: str) -> str:
-    """What a search shows once the game has taken over what another process wrote."""
+    """Search until the game has noticed what the other process wrote."""
     told = ""
     for _ in range(20):
         told = shown(builder, f"kb/search moor = {word}")
@@ -124,30 +124,30 @@ def found(builder: Connection, word: str) -> str:
     return told
 
 
-def test_a_plan_tells_what_would_change(story: Story) -> None:
+def test_kb_import_shows_the_planned_changes(story: Story) -> None:
     assert "new: 1" in story.plan
     assert "kb/import/run moor" in story.plan
 
 
-def test_the_folder_is_imported_beside_the_game(story: Story) -> None:
+def test_kb_import_run_imports_the_folder(story: Story) -> None:
     assert "Imported." in story.imported
     assert "It is thick, see [[The Bog]]." in story.page
 
 
-def test_an_edit_goes_on_after_a_reload(story: Story) -> None:
+def test_page_edit_continues_after_a_reload(story: Story) -> None:
     assert "Saved moor/Fog as revision 2." in story.edited
     assert "It smells of peat.\nIt lifts at noon." in story.after_edit.replace("\r", "")
 
 
-def test_the_game_takes_over_what_the_command_line_imports(story: Story) -> None:
+def test_running_game_finds_pages_that_the_command_line_imports(story: Story) -> None:
     assert '"The Bog"' in story.command_line
     assert "Nobody walks the quagmire twice." in story.refreshed
 
 
-def test_an_npc_is_told_of_the_base_that_is_assigned_to_it(story: Story) -> None:
+def test_prompt_contains_the_summary_of_an_assigned_base(story: Story) -> None:
     assert "npc:#" in story.bound
     assert any("Peat and fog." in body for body in story.sent)
 
 
-def test_the_log_knows_of_no_error(game: Evennia, story: Story) -> None:
+def test_server_log_has_no_traceback_after_knowledge_edits(game: Evennia, story: Story) -> None:
     assert "Traceback" not in logs_of(game)

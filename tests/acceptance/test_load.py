@@ -1,8 +1,6 @@
-"""A crowd in a real server for a short while: every utterance is answered once, or refused.
+"""Test a crowd on a real server, on SQLite and PostgreSQL: each line is answered once or refused.
 
-In SQLite, and in PostgreSQL.
-
-How fast is for `python -m benchmarks.load`, on a machine that does nothing else.
+`python -m benchmarks.load` measures speed; this test does not.
 """
 
 from dataclasses import replace
@@ -26,7 +24,7 @@ SHORT = Load(
 
 
 @pytest.mark.parametrize("database", ["SQLite", "PostgreSQL"])
-def test_in_a_crowd_every_utterance_is_answered_once(
+def test_every_line_is_answered_once_or_refused_under_load(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], database: str
 ) -> None:
     address = shared_cluster(tmp_path).make("load") if database == "PostgreSQL" else ""

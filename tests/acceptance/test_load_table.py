@@ -1,4 +1,4 @@
-"""What the load benchmark measures in the reactor: where it looks, and how it tells what it saw."""
+"""Test what the load benchmark measures in the reactor, and how it reports it."""
 
 import asyncio
 from pathlib import Path
@@ -23,13 +23,13 @@ from benchmarks.load_units import (
 
 
 @pytest.mark.parametrize("place", [*SPANS.values(), *TURNS.values(), *EVENNIA.values()])
-def test_what_is_measured_is_where_it_is_called_from(place: str) -> None:
+def test_measured_function_exists_at_its_import_path(place: str) -> None:
     named = named_at(place)
 
     assert callable(getattr(named.owner, named.name))
 
 
-def test_a_coroutine_is_measured_over_its_steps_and_not_while_it_waits() -> None:
+def test_coroutine_time_excludes_waiting() -> None:
     async def waits() -> str:
         await asyncio.sleep(0.05)
         with pytest.raises(TimeoutError):
@@ -51,11 +51,11 @@ def _written(
 ) -> None:
     (root / ROWS).parent.mkdir(parents=True)
     (root / NAMES).write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
-    half = ROW.pack(*rows[0])[:-1]  # the Server was ended while it wrote
+    half = ROW.pack(*rows[0])[:-1]  # a row that the Server had not finished when it was killed
     (root / ROWS).write_bytes(b"".join(ROW.pack(*row) for row in rows) + half)
 
 
-def test_rows_are_told_by_period_and_name_the_greatest_share_first(tmp_path: Path) -> None:
+def test_load_table_groups_by_period_and_sorts_by_share(tmp_path: Path) -> None:
     idle, loaded = Period("idle", 0.0, 10.0), Period("loaded", 10.0, 20.0)
     rows = [(1.0, 5.0, 4.0, 0, UNIT), (11.0, 2.0, 1.0, 0, UNIT), (12.0, 9.0, 8.0, 1, UNIT)]
     _written(tmp_path, ["wire", "timer"], rows)
@@ -76,7 +76,7 @@ def _took(name: str, kind: int, *milliseconds: float) -> Times:
     return times
 
 
-def test_what_of_ours_took_long_is_a_problem_and_what_of_evennia_did_is_none() -> None:
+def test_slow_report_lists_our_code_and_not_evennia() -> None:
     found = slow(
         [
             _took("recorder", SPAN, 1.0, 21.0),
@@ -89,7 +89,7 @@ def test_what_of_ours_took_long_is_a_problem_and_what_of_evennia_did_is_none() -
     assert found == ["recorder took 21 ms of the reactor once"]
 
 
-def test_a_slow_start_of_turns_is_a_problem() -> None:
+def test_slow_report_lists_a_slow_start_of_turns() -> None:
     (start, *_) = TURNS
 
     assert slow([_took(start, TURN, *[2.0] * 99, 7.0)]) == []

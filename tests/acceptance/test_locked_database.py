@@ -1,6 +1,6 @@
-"""A real server whose database another process has locked: nobody waits but who is to be answered.
+"""Test a real server whose database another process has locked: commands still work.
 
-And what makes it safe that it can be read meanwhile: the server's own claim on the write-ahead log.
+A second test checks the lock that keeps other processes from resetting the write-ahead log.
 """
 
 import re
@@ -52,7 +52,7 @@ DATABASES["default"]["OPTIONS"]["timeout"] = 1
 
 @contextmanager
 def locked(game: Evennia) -> Iterator[None]:
-    """The database, while another process alone may write it."""
+    """Lock the database from another connection during the block."""
     with closing(sqlite3.connect(game.root / DATABASE, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         yield
@@ -63,7 +63,7 @@ def turns(game: Evennia) -> dict[str, int]:
     return dict(rows_of(game, "SELECT state, count(*) FROM evennia_ai_turn GROUP BY state"))
 
 
-def test_the_game_goes_on_and_the_npc_answers_when_the_lock_is_gone(game, stub):
+def test_npc_answers_after_the_lock_and_commands_work_during_the_lock(game, stub):
     stub.behaves(answers("The tide turns at nine."))
     with builder_beside_npc(game) as connection:
         asked = len(stub.requests)
@@ -75,7 +75,7 @@ def test_the_game_goes_on_and_the_npc_answers_when_the_lock_is_gone(game, stub):
             connection.send("note oren = Nobody hears this.")
             refused = connection.wait_for("(?s)nothing was written.*locked", seconds=60)
             assert "Traceback" not in refused
-            assert len(stub.requests) == asked  # what is not committed is asked of no model
+            assert len(stub.requests) == asked  # no request before the commit of the event
         connection.wait_for('Oren says, "The tide turns at nine."', seconds=60)
         assert connection.text.count("The tide turns at nine.") == 1
     assert len(stub.requests) == asked + 1
@@ -85,8 +85,8 @@ def test_the_game_goes_on_and_the_npc_answers_when_the_lock_is_gone(game, stub):
 
 
 @pytest.mark.skipif(not LOCKS.exists(), reason="locks are looked up in /proc/locks")
-def test_the_server_holds_its_claim_on_the_log_although_it_became_a_daemon_by_forking(game):
-    """Without it the next process that opens the database resets what the server reads."""
+def test_daemonised_server_holds_the_sqlite_read_lock(game):
+    """Without this lock, the next process that opens the database resets the log."""
     shared = (game.root / f"{DATABASE}-shm").stat().st_ino
     held = re.findall(rf"POSIX +ADVISORY +READ +(\d+) +\S+:{shared} ", LOCKS.read_text())
     server = (game.root / "server" / "server.pid").read_text(encoding="utf-8").strip()

@@ -1,6 +1,6 @@
-"""A real server: an NPC has the ferry in mind for three turns once somebody speaks of it.
+"""Test sticky lore on a real server: the entry about the ferry stays active for three turns.
 
-One conversation is held over telnet and written down turn by turn; the tests read what was written.
+One conversation is held over telnet. The tests read what the game printed after each turn.
 """
 
 import json
@@ -35,20 +35,20 @@ OTHER_THINGS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One exchange: what the prompt was, and what the game says about the ferry in it."""
+    """The prompt of one turn, and what `ai/why` prints about the ferry."""
 
     context: str
     why: str
 
     def has(self, origin: str) -> bool:
-        """Whether an entry stands in one of the prompt's messages; Oren may have quoted it too."""
+        """True if an entry is one of the prompt's messages. Oren's own words do not count."""
         messages, _, _ = self.context.partition("-- kept")
         return origin in messages.split()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """What `lore/test` said, and what lore remembered before and after."""
+    """The output of `lore/test`, and the stored lore timers before and after it."""
 
     told: str
     before: str
@@ -57,7 +57,7 @@ class Trial:
 
 @dataclass(slots=True, kw_only=True)
 class Story:
-    """The turns in their order; one trial before the question, one after the reload."""
+    """The turns in order, with a trial before the question and one after the reload."""
 
     turns: list[Turn] = field(default_factory=list)
     trials: list[Trial] = field(default_factory=list)
@@ -72,7 +72,10 @@ def game(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
 
 @pytest.fixture(scope="module")
 def story(game: Evennia) -> Story:
-    """Small talk, the question, and three times other things, with a reload after the first."""
+    """Talk about something else, ask about the ferry, then talk about three other things.
+
+    The server is reloaded after the first of these.
+    """
     told = Story()
     with builder_beside_npc(game) as builder:
         told.turns.append(said(builder, SMALL_TALK))
@@ -87,7 +90,7 @@ def story(game: Evennia) -> Story:
 
 
 def said(builder: Connection, line: str) -> Turn:
-    """Say `line` to Oren, wait for his answer, and look into the prompt it was made from."""
+    """Say a line to Oren, wait for the reply, and return its prompt."""
     shown(builder, line, until=r'^Oren says, "')
     return Turn(
         context=shown(builder, "ai/context oren = full"),
@@ -102,7 +105,7 @@ def trial(game: Evennia, builder: Connection, text: str) -> Trial:
 
 
 def timers(game: Evennia) -> str:
-    """What the lore of all conversations remembers, as it stands in the database."""
+    """Return the stored lore timers of all conversations."""
     return repr(
         rows_of(game, "SELECT conversation_id, turn, state FROM evennia_ai_lorestate ORDER BY 1")
     )
@@ -112,47 +115,47 @@ def one_line(text: str) -> str:
     return re.sub(r"\s+", " ", text)
 
 
-def test_the_ferry_is_not_in_mind_before_anybody_speaks_of_it(story: Story) -> None:
+def test_lore_entry_is_inactive_before_its_key_occurs(story: Story) -> None:
     first = story.turns[0]
     assert not first.has(FERRY)
     assert "left out: no key in the newest message" in one_line(first.why)
 
 
-def test_the_ferry_is_in_mind_once_somebody_speaks_of_it(story: Story) -> None:
+def test_lore_entry_is_active_when_its_key_occurs(story: Story) -> None:
     asked = story.turns[1]
     assert asked.has(FERRY)
     assert "kept: key 'ferry' in the event" in one_line(asked.why)
 
 
 @pytest.mark.parametrize(("turn", "left"), [(2, 2), (3, 1)])
-def test_it_stays_for_two_turns_about_other_things(story: Story, turn: int, left: int) -> None:
+def test_sticky_entry_stays_active_for_two_more_turns(story: Story, turn: int, left: int) -> None:
     later = story.turns[turn]
     assert later.has(FERRY)
     assert f"sticky: activated earlier and stays for {left} more turn" in one_line(later.why)
 
 
-def test_it_is_gone_in_the_turn_after(story: Story) -> None:
+def test_sticky_entry_is_inactive_in_the_third_turn(story: Story) -> None:
     last = story.turns[4]
     assert not last.has(FERRY)
     assert "left out: no key in the newest message" in one_line(last.why)
 
 
-def test_what_the_ferry_leads_to_comes_and_goes_with_it(story: Story) -> None:
+def test_recursively_activated_entry_follows_the_sticky_entry(story: Story) -> None:
     assert [turn.has(ICE) for turn in story.turns] == [False, True, True, True, False]
 
 
-def test_a_trial_tells_what_would_wake_and_why(story: Story) -> None:
+def test_lore_test_command_shows_activations_with_reasons(story: Story) -> None:
     before_the_question = one_line(story.trials[0].told)
     assert "nothing was changed" in before_the_question
     assert "harbour#5 (the ferry)" in before_the_question
     assert "key 'ferry' in the event at 9-14" in before_the_question
 
 
-def test_a_trial_after_a_reload_knows_what_stays(story: Story) -> None:
+def test_lore_test_command_shows_sticky_entries_after_a_reload(story: Story) -> None:
     assert "sticky: activated earlier and stays for 1 more turn" in one_line(story.trials[1].told)
 
 
-def test_a_trial_leaves_every_timer_as_it_was(story: Story) -> None:
+def test_lore_test_command_leaves_stored_timers_unchanged(story: Story) -> None:
     assert [trial.after for trial in story.trials] == [trial.before for trial in story.trials]
     assert ["harbour#5" in trial.before for trial in story.trials] == [False, True]
 
@@ -169,7 +172,9 @@ LONG_BOOK = (
 )
 
 
-def test_a_long_book_is_taken_in_and_changed(game: Evennia, story: Story) -> None:
+def test_lorebook_of_ten_thousand_entries_is_imported_and_edited(
+    game: Evennia, story: Story
+) -> None:
     blank = {"content": "It rained.", "enabled": True, "insertion_order": 1, "use_regex": False}
     entries = [{**blank, "id": n, "keys": [f"word{n}"], "extensions": {}} for n in range(10_000)]
     book = {"spec": "lorebook_v3", "data": {"name": "great", "entries": entries, "extensions": {}}}
@@ -183,5 +188,5 @@ def test_a_long_book_is_taken_in_and_changed(game: Evennia, story: Story) -> Non
         assert said(builder, "say Oren, what is the toll?").has("lore:great#10000")
 
 
-def test_the_log_knows_of_no_error(game: Evennia, story: Story) -> None:
+def test_server_log_has_no_traceback_after_lore_edits(game: Evennia, story: Story) -> None:
     assert "Traceback" not in logs_of(game)

@@ -1,6 +1,6 @@
-"""A real server: a builder has a page of the demo's wiki written, reads the draft, approves it.
+"""Test the lorekeeper on a real server: a builder requests a page, reads the draft, approves it.
 
-The model is a script of the game's own; everything else is as in a game that somebody plays.
+The model is a Python script in the game.
 """
 
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ TASK = "lorekeeper Create the page Leek Show"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """What the builder read, step by step."""
+    """What the builder read after each step."""
 
     begun: str
     before: str
@@ -80,7 +80,7 @@ def game(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
 
 @pytest.fixture(scope="module")
 def story(game: Evennia) -> Story:
-    """A task, its draft, the approval, and a reload after it."""
+    """Request a page, read and approve the draft, and reload the server."""
     with builder_beside_npc(game) as builder:
         builder.send(TASK)
         begun = builder.wait_for("15. ", seconds=60)
@@ -109,47 +109,47 @@ def story(game: Evennia) -> Story:
     )
 
 
-def test_the_builder_is_told_of_a_draft(story: Story) -> None:
+def test_builder_is_notified_of_a_new_draft(story: Story) -> None:
     assert "The lorekeeper has written a page. Draft 1: kb/draft 1 shows" in story.begun
 
 
-def test_nothing_is_in_the_wiki_before_it_was_approved(story: Story) -> None:
+def test_draft_page_is_not_in_the_base_before_approval(story: Story) -> None:
     assert "has no page 'Leek Show'" in story.before
 
 
-def test_the_draft_shows_what_it_adds(story: Story) -> None:
+def test_draft_command_shows_added_text(story: Story) -> None:
     assert "+Judged by [[Pell Anstey]]. [INSTRUCTIONS] --- Instructions:World Bible ---" in (
         story.draft
     )
 
 
-def test_an_approved_page_can_be_read(story: Story) -> None:
+def test_approved_draft_becomes_a_page(story: Story) -> None:
     assert "is written" in story.approved
     assert "Judged by [[Pell Anstey]]." in story.page
 
 
-def test_the_panel_names_the_pages_and_is_the_same_after_a_reload(story: Story) -> None:
+def test_lorekeeper_context_lists_pages_and_survives_a_reload(story: Story) -> None:
     assert "red_link_generation, by planner" in story.panel
     assert "Pell Anstey revision 1" in story.panel
     assert story.panel_later.strip() == story.panel.strip()
 
 
 @pytest.mark.req("S2-01", "S4-01")
-def test_what_the_model_is_sent_is_committed_before_it_is_asked(story: Story) -> None:
+def test_lorekeeper_request_is_committed_before_the_model_is_asked(story: Story) -> None:
     assert "1 of 1 committed." in story.page
 
 
 @pytest.mark.req("S4-49")
-def test_the_panel_stands_below_the_answer(story: Story) -> None:
+def test_lorekeeper_answer_includes_the_context_panel(story: Story) -> None:
     assert "CONTEXT of this task" in story.begun
     assert "Pell Anstey revision 1" in story.begun
 
 
 @pytest.mark.req("S4-01")
-def test_a_task_without_a_page_is_shown_after_a_reload(story: Story) -> None:
+def test_task_without_a_page_is_shown_after_a_reload(story: Story) -> None:
     assert "List the boats" in story.last_task
     assert story.last_task_later.strip() == story.last_task.strip()
 
 
-def test_nothing_went_wrong(game: Evennia, story: Story) -> None:
+def test_server_log_has_no_traceback_after_lorekeeper_tasks(game: Evennia, story: Story) -> None:
     assert "Traceback" not in logs_of(game)

@@ -1,7 +1,7 @@
-"""Three real model servers behind a real router: what of a prompt is found in a cache.
+"""Test prompt caches of three real model servers behind a real router.
 
-What is sent goes through our own client, with its session key; what was found in a cache is what
-the servers tell. `python -m tests.acceptance.test_model_router` prints the figures.
+Our client sends the requests, with its session keys. The servers report how many tokens their
+caches had. `python -m tests.acceptance.test_model_router` prints the shares.
 """
 
 import os
@@ -29,22 +29,22 @@ pytestmark = [pytest.mark.service, pytest.mark.minutes(1)]
 
 REPLICAS: Final = 3
 NPCS: Final = 10
-"""No multiple of the replicas: with one, taking turns would ask the same replica by chance."""
+"""Not a multiple of the replicas. Otherwise taking turns would reach the same replica by chance."""
 TURNS: Final = 6
 REPLY_TOKENS: Final = 8
 LONG_REPLY_TOKENS: Final = 1000
-"""A second or more of writing: time enough to see that it goes on."""
+"""Takes the model a second or more, so that the test can kill it while it writes."""
 ANSWER_SECONDS: Final = 300.0
-"""How long an answer may take; none takes so long but one that never comes."""
+"""The longest wait for an answer. Only a hanging server takes so long."""
 NEAR: Final = 0.03
-"""How far the share of replicas behind the router may be below one replica's."""
+"""How far the cached share behind the router may be below the share of one server."""
 FAR: Final = 0.1
-"""How far it is above that of replicas that take turns, at least."""
+"""How far the cached share by session key must be above the share when servers take turns."""
 
 
 @dataclass
 class Talks:
-    """What some NPCs say to the model at one address; `used` are tokens in, and of them cached."""
+    """Conversations of NPCs with the model at one address. `used` has input and cached tokens."""
 
     base_url: str
     used: list[tuple[int, int]] = field(default_factory=list)
@@ -68,11 +68,11 @@ class Talks:
         self._bridge.stop()
 
     def key_of(self, npc: int) -> str:
-        """What the router knows the NPC by."""
+        """Return the session key that the router gets for the NPC."""
         return self.endpoint.session_key(f"npc-{npc}")
 
     def says(self, npc: int, text: str) -> ChatReply:
-        """One more line, and what is answered to it."""
+        """Send one more line of the conversation, and return the reply."""
         reply = self._outcome_of(self._chat.complete(self._request(npc, text)))
         self._said[npc].append(a_message("assistant", reply.text or "aye"))
         assert reply.usage is not None
@@ -80,20 +80,20 @@ class Talks:
         return reply
 
     def says_and(self, npc: int, text: str, do: Callable[[], None]) -> ChatReply:
-        """What is answered at length to one more line; once it was sent, `do` is done."""
+        """Request a long reply, call `do` while it is written, and return the outcome."""
         deferred = self._chat.complete(self._request(npc, text, max_tokens=LONG_REPLY_TOKENS))
         do()
         return self._outcome_of(deferred)
 
     def all_say(self) -> None:
-        """Every NPC has so many turns, one after another as at a table."""
+        """Play `TURNS` rounds, in each of which every NPC gets one line."""
         for turn in range(TURNS):
             for npc in range(NPCS):
                 self.says(npc, f"And on day {turn}, what of the tide and of boat {turn * npc}?")
 
     @property
     def share(self) -> float:
-        """What of the tokens of all prompts was found in a cache."""
+        """The share of all prompt tokens that a cache had."""
         return sum(cached for _, cached in self.used) / sum(tokens for tokens, _ in self.used)
 
     def _request(self, npc: int, text: str, *, max_tokens: int = REPLY_TOKENS) -> ChatRequest:
@@ -115,7 +115,7 @@ class Talks:
 
 @contextmanager
 def replicas(root: Path, count: int) -> Iterator[list[ModelServer]]:
-    """So many model servers with empty caches."""
+    """Run `count` model servers with empty caches."""
     root.mkdir()
     with ExitStack() as stack:
         started = []
@@ -132,14 +132,14 @@ def _places(servers: list[ModelServer]) -> list[str]:
 
 
 def share_of_one(root: Path) -> float:
-    """The share of one server that is asked for all."""
+    """Return the cached share if one server gets all requests."""
     with replicas(root, 1) as (server,), Talks(server.base_url) as talks:
         talks.all_say()
     return talks.share
 
 
 def share_behind(root: Path, *, by_key: bool) -> float:
-    """The share of three servers behind the router."""
+    """Return the cached share of three servers behind the router."""
     with (
         replicas(root, REPLICAS) as servers,
         Router(root / "router", _places(servers), by_key=by_key) as router,
@@ -154,7 +154,7 @@ def _direct(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
 
-def test_behind_the_router_as_much_is_found_in_caches_as_at_one_server(tmp_path: Path) -> None:
+def test_routing_by_session_key_reaches_the_cache_share_of_one_server(tmp_path: Path) -> None:
     one = share_of_one(tmp_path / "one")
     by_key = share_behind(tmp_path / "by_key", by_key=True)
     in_turn = share_behind(tmp_path / "in_turn", by_key=False)
@@ -162,7 +162,7 @@ def test_behind_the_router_as_much_is_found_in_caches_as_at_one_server(tmp_path:
     assert by_key > in_turn + FAR
 
 
-def test_who_was_answered_by_a_server_that_dies_is_answered_by_another(tmp_path: Path) -> None:
+def test_router_moves_only_sessions_of_a_dead_server(tmp_path: Path) -> None:
     with (
         replicas(tmp_path / "models", REPLICAS) as servers,
         Router(tmp_path / "router", _places(servers)) as router,

@@ -1,4 +1,4 @@
-"""Tests without their model server are skipped aloud, and fail where nothing may be skipped."""
+"""Test that tests are skipped or fail, with a reason, if the model server is missing."""
 
 from pathlib import Path
 
@@ -17,12 +17,12 @@ def _missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(NOTHING_SKIPPED, raising=False)
 
 
-def test_without_its_packages_a_test_is_skipped_with_the_reason(tmp_path: Path) -> None:
+def test_model_server_test_is_skipped_with_a_reason_without_its_packages(tmp_path: Path) -> None:
     with pytest.raises(pytest.skip.Exception, match=WHY):
         ModelServer(tmp_path)
 
 
-def test_in_continuous_integration_it_fails_with_the_reason(
+def test_model_server_test_fails_without_its_packages_when_skips_are_forbidden(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(NOTHING_SKIPPED, "1")

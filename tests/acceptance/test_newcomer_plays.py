@@ -1,4 +1,4 @@
-"""A newcomer's first minutes: a real server is started, spoken with over telnet, and stopped."""
+"""Test the first minutes of a new user: `make play`, telnet, the web pages, and the stop."""
 
 import json
 import re
@@ -43,25 +43,25 @@ def game(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def first(game):
-    """The first exchange, and what was printed around it."""
+    """The first exchange, with its prompt."""
     return play(game)
 
 
-def test_the_npc_answers_as_a_client_sees_it(first):
+def test_first_run_prints_the_reply_of_the_npc(first):
     assert first.reply.startswith('Oren says, "')
 
 
-def test_the_prompt_of_the_answer_is_shown_with_what_was_said(first):
+def test_first_run_prints_a_prompt_with_the_question(first):
     assert first.said.removeprefix("say ").split(", ", 1)[1] in first.prompt
 
 
-def test_the_web_client_answers_on_this_machine(game, first):
+def test_web_client_page_is_served_on_localhost(game, first):
     address = f"http://localhost:{game.ports.web}/webclient/"
     with urllib.request.urlopen(address, timeout=300) as response:
         assert response.status == 200
 
 
-def test_playing_again_uses_the_running_game_and_says_how_to_get_in(game, first, capsys):
+def test_second_play_reuses_the_running_game_and_prints_logins(game, first, capsys):
     play(game)
 
     printed = capsys.readouterr().out
@@ -74,7 +74,7 @@ def test_playing_again_uses_the_running_game_and_says_how_to_get_in(game, first,
     assert printed.index(demo.builder[1]) < printed.index(demo.superuser[1])
 
 
-def test_what_the_pages_say_to_type_first_works_over_telnet(game, first):
+def test_first_steps_of_the_documentation_work_over_telnet(game, first):
     found = [one for one in blocks("typed") if (one.page, one.heading) in FIRST_STEPS]
     lines = typed_lines("".join(one.text for one in found), editing=lambda: _in_the_editor(told))
     told = []
@@ -90,7 +90,7 @@ def test_what_the_pages_say_to_type_first_works_over_telnet(game, first):
     assert 'Oren says, "' in "".join(told)
 
 
-def test_every_page_answers_after_the_tutorial_was_played(game, first):
+def test_every_web_page_answers_200_after_the_tutorial(game, first):
     with builder_beside_npc(game) as builder:
         corrected = ""
         for typed, _ in steps():
@@ -119,14 +119,14 @@ def test_every_page_answers_after_the_tutorial_was_played(game, first):
 
 
 def _until(typed):
-    """What the answer to a line of the tutorial ends with."""
+    """Return a pattern for the end of the answer to a line of the tutorial."""
     if typed.startswith("say "):
         return "Mira says|Mira .*\\."
     return "In your branch of Mira:" if typed.startswith("ai/branch mira =") else r"\S"
 
 
 @pytest.mark.req("S1-03", "S1-05")
-def test_the_request_of_an_answer_composes_to_the_same_bytes_on_the_command_line(game, first):
+def test_compose_command_reproduces_the_sent_bytes_from_a_request_file(game, first):
     with builder_beside_npc(game) as builder:
         told = " ".join(shown(builder, "ai/request oren").split())
     sha256 = re.search(r"the bytes that were sent, sha256 ([0-9a-f]{64})", told)
@@ -139,8 +139,8 @@ def test_the_request_of_an_answer_composes_to_the_same_bytes_on_the_command_line
 
 
 @pytest.mark.req("S2-08", "S2-16", "S2-26")
-def test_a_turn_that_was_forged_in_the_database_is_named(game, first, tmp_path):
-    """A message is left out of a prompt, and each hash of the row is made to fit."""
+def test_verify_and_replay_detect_a_turn_forged_in_the_database(game, first, tmp_path):
+    """A message is removed from a prompt, and the hashes of the turn's row are recomputed."""
     copy = tmp_path / "game"
     shutil.copytree(game.root, copy, ignore=shutil.ignore_patterns("*.db3*", ".venv", "*.pid"))
     held = copy / "server" / "evennia.db3"
@@ -169,7 +169,7 @@ def test_a_turn_that_was_forged_in_the_database_is_named(game, first, tmp_path):
 
 
 def _forge_a_turn(own):
-    """Leave a message out of a turn's prompt, and make its hashes fit; whose turn, and which."""
+    """Remove a message from a turn's prompt, recompute its hashes, and return NPC and number."""
     for (name,) in own.execute(
         "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'evennia_ai_turn'"
     ).fetchall():
@@ -203,12 +203,12 @@ def _record(own, number):
 
 
 def _command_line(*words):
-    """What `evennia-ai` makes of these words in a process of its own."""
+    """Run `evennia-ai` with these arguments in a new process."""
     command = [sys.executable, "-m", "evennia_ai.cli", *words]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
 
-def test_stopping_ends_every_process_and_a_new_start_loses_nothing(game, first):
+def test_stop_ends_all_processes_and_restart_keeps_the_history(game, first):
     game.stop()
     assert not is_running(game.root)
     assert recorded_ports(game.root) is None
@@ -220,6 +220,6 @@ def test_stopping_ends_every_process_and_a_new_start_loses_nothing(game, first):
 
 
 def _in_the_editor(told):
-    """Whether the line editor was opened, and not left since."""
+    """True if the line editor is open after these answers."""
     text = "".join(told)
     return text.rfind("Line Editor [") > text.rfind("Left the editor.")

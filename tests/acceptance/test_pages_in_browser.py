@@ -1,4 +1,4 @@
-"""A builder at the pages in a real Chromium, beside a real server: by mouse and by keyboard."""
+"""Test the pages for builders in a real Chromium with a real server, by mouse and by keyboard."""
 
 import json
 import re
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.server, pytest.mark.extra, pytest.mark.minutes(4)]
 
 UNDONE = "the pages in a browser are not tried"
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
-# Every width with either colours and either hand, and every colour with either hand.
+# Every pair of width, colour scheme and input device occurs.
 SCREENS = {
     "wide, light, by mouse": ("mouse", {"viewport": WIDE, "color_scheme": "light"}),
     "wide, dark, by keys": ("keys", {"viewport": WIDE, "color_scheme": "dark"}),
@@ -33,12 +33,12 @@ SCREENS = {
         {"viewport": NARROW, "color_scheme": "dark", "reduced_motion": "reduce"},
     ),
 }
-# Every width, colour and hand once, for what is filled in and sent.
+# For forms: every width, colour scheme and input device occurs once.
 TWO_SCREENS = {
     "wide, light, by mouse": SCREENS["wide, light, by mouse"],
     "narrow, dark, by keys": ("keys", {"viewport": NARROW, "color_scheme": "dark"}),
 }
-# Either width and either colour: no rule of the style asks for both (tests/web/test_style.py).
+# No style rule depends on width and colour together (tests/web/test_style.py).
 WIDTHS_AND_COLOURS = ("wide, light, by mouse", "narrow, dark, by mouse")
 on_two_screens = pytest.mark.parametrize("hand", TWO_SCREENS, indirect=True)
 CLERK = '''
@@ -71,7 +71,7 @@ QUESTIONS = ("when does the ferry sail?", "is the lamp lit?", f"what of {HOSTILE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """A game in which somebody spoke with its NPC, and a browser."""
+    """A game in which the builder has spoken with the NPC, and a browser."""
 
     game: Evennia
     browser: Any
@@ -116,11 +116,11 @@ EVENNIA_AI_COOLDOWN_SECONDS = 0.0
 
 @pytest.fixture(scope="module")
 def logged_in(site: Site) -> Any:
-    """The cookies of a builder who came in through the site's login page."""
+    """The cookies of a builder who has logged in on the website's login page."""
     name, password = read_demo(site.game.root / "world" / "build_demo.py").builder
     with a_page(site.browser, Troubles(), base_url=site.base_url) as page:
         page.goto("/ai/")
-        assert page.get_by_role("heading", name="Minds").count() == 0  # no such page for anybody
+        assert page.get_by_role("heading", name="Minds").count() == 0  # hidden before the login
         page.goto("/auth/login/?next=/ai/")
         hand = Hand(page, "keys")
         hand.write(page.locator("input[name=username]"), name)
@@ -132,7 +132,10 @@ def logged_in(site: Site) -> Any:
 
 @pytest.fixture(params=SCREENS)
 def hand(site: Site, logged_in: Any, request: pytest.FixtureRequest) -> Iterator[Hand]:
-    """A hand at the village of a builder; nothing goes wrong on the console, nothing leaves."""
+    """A builder at the start page.
+
+    Afterwards the console must be empty, and no request may have left the machine.
+    """
     troubles = Troubles()
     by, options = {**SCREENS, **TWO_SCREENS}[request.param]
     options = {**options, "storage_state": logged_in}
@@ -144,19 +147,19 @@ def hand(site: Site, logged_in: Any, request: pytest.FixtureRequest) -> Iterator
 
 @pytest.fixture
 def tag(request: pytest.FixtureRequest) -> str:
-    """A word for what is made here, another one on each screen."""
+    """A suffix for names of what the test makes, different for each screen."""
     return "ab"[list(TWO_SCREENS).index(request.node.callspec.params["hand"])]
 
 
 def said(site: Site, words: str) -> None:
-    """The builder says it to the NPC in the game, and is answered."""
+    """Say a line to the NPC as the builder, and wait for the reply."""
     site.builder.send(f"say {site.npc}, {words}")
     site.builder.wait_for(r"says, .Aye", seconds=60)
     site.builder.wait_for_quiet()
 
 
 def libraries(route: Any) -> None:
-    """What Evennia's web client fetches from elsewhere, from files here or not at all."""
+    """Serve libraries of Evennia's web client from local files, and block all other requests."""
     for name, file in LIBRARIES.items():
         if name in route.request.url:
             headers = {"Access-Control-Allow-Origin": "*"}
@@ -167,28 +170,28 @@ def libraries(route: Any) -> None:
 
 
 def type_in_game(page: Any, field: Any, line: str) -> None:
-    """As a player of the web client types it."""
+    """Type a line into the web client."""
     field.fill(line)
     field.press("Enter")
     page.wait_for_timeout(700)
 
 
 def to_the_npc(hand: Hand, site: Site) -> None:
-    """By the links of the village."""
+    """Follow the links from the start page to the page of the NPC."""
     hand.press(hand.page.get_by_role("link", name=site.npc, exact=True))
     hand.page.get_by_role("heading", name=site.npc).first.wait_for()
 
 
 def to_the_last_turn(hand: Hand, site: Site) -> None:
-    """By the links of the village."""
+    """Follow the links from the start page to the NPC's last turn."""
     to_the_npc(hand, site)
     hand.press(hand.page.locator("main table tbody tr").first.get_by_role("link"))
     hand.page.get_by_role("heading", name=re.compile("turn [0-9]+$")).wait_for()
-    hand.page.wait_for_load_state()  # the scripts run at the end, and nothing can be dragged before
+    hand.page.wait_for_load_state()  # dragging needs the scripts
 
 
 def to(hand: Hand, *links: str) -> None:
-    """By links of these names, one after the other."""
+    """Follow links with these names, one after the other."""
     for name in links:
         hand.press(hand.page.get_by_role("link", name=name, exact=True).first)
         hand.page.wait_for_load_state()
@@ -200,7 +203,7 @@ def depth_told(page: Any) -> str:
 
 
 def a_file(name: str, **fields: Any) -> dict[str, Any]:
-    """A card's file as a browser is given one."""
+    """Return a card file in the form that playwright uploads."""
     data = {"name": name, "description": "", "first_mes": "", "mes_example": "", **fields}
     card = {"spec": "chara_card_v2", "spec_version": "2.0", "data": data}
     content = json.dumps(card).encode()
@@ -214,7 +217,7 @@ def uploaded(hand: Hand, file: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("hand", WIDTHS_AND_COLOURS, indirect=True)
-def test_every_page_is_accessible_and_what_players_said_is_text(hand: Hand, site: Site) -> None:
+def test_every_page_is_accessible_and_escapes_player_text(hand: Hand, site: Site) -> None:
     page = hand.page
     assert violations(page) == []
     to_the_last_turn(hand, site)
@@ -252,14 +255,14 @@ def test_every_page_is_accessible_and_what_players_said_is_text(hand: Hand, site
     assert violations(page) == []
 
 
-def test_why_an_entry_stayed_silent_is_found(hand: Hand, site: Site) -> None:
+def test_turn_page_shows_why_an_entry_is_inactive(hand: Hand, site: Site) -> None:
     to_the_last_turn(hand, site)
     reason = hand.page.locator("li", has_text="no key in the newest").last
     hand.press(reason.locator("summary"))
     reason.get_by_text("lore:harbour#").first.wait_for()
 
 
-def test_a_text_is_moved_two_deeper_saved_and_that_undone(hand: Hand, site: Site) -> None:
+def test_component_depth_is_changed_by_keys_or_buttons_and_saved(hand: Hand, site: Site) -> None:
     page = hand.page
     to_the_last_turn(hand, site)
     row = page.locator('[data-origin="component:drizzle"]')
@@ -292,7 +295,7 @@ def test_a_text_is_moved_two_deeper_saved_and_that_undone(hand: Hand, site: Site
     assert re.search(rf"depth\D+{before}\b", told), told
 
 
-def test_a_text_is_dragged_and_the_move_undone(hand: Hand, site: Site) -> None:
+def test_component_depth_is_changed_by_dragging_and_undone(hand: Hand, site: Site) -> None:
     page = hand.page
     to_the_last_turn(hand, site)
     before = depth_told(page)
@@ -313,7 +316,7 @@ def test_a_text_is_dragged_and_the_move_undone(hand: Hand, site: Site) -> None:
     assert depth_told(page) == before
 
 
-def test_what_broke_the_cache_is_found(hand: Hand, site: Site) -> None:
+def test_comparison_page_shows_the_first_cache_break(hand: Hand, site: Site) -> None:
     to_the_last_turn(hand, site)
     hand.page.get_by_text("broken first by").wait_for()
     hand.press(hand.page.get_by_role("link", name="Compare with turn"))
@@ -321,7 +324,7 @@ def test_what_broke_the_cache_is_found(hand: Hand, site: Site) -> None:
     hand.page.get_by_text("Said since:").wait_for()
 
 
-def test_one_npc_is_stopped_and_goes_on(hand: Hand, site: Site) -> None:
+def test_npc_is_paused_and_resumed_on_its_page(hand: Hand, site: Site) -> None:
     page = hand.page
     to_the_npc(hand, site)
     hand.press(page.get_by_role("button", name=f"Stop {site.npc}"))
@@ -332,7 +335,7 @@ def test_one_npc_is_stopped_and_goes_on(hand: Hand, site: Site) -> None:
 
 
 @on_two_screens
-def test_an_entry_that_wakes_on_a_word_is_made_and_proved(hand: Hand, site: Site, tag: str) -> None:
+def test_new_lore_entry_is_saved_and_tested_on_the_pages(hand: Hand, site: Site, tag: str) -> None:
     page, word = hand.page, f"gannet{tag}"
     to(hand, "Lorebooks", "harbour", "A new entry")
     hand.write(page.get_by_label("Keys, one a line", exact=True), word)
@@ -356,7 +359,9 @@ def test_an_entry_that_wakes_on_a_word_is_made_and_proved(hand: Hand, site: Site
 
 
 @on_two_screens
-def test_a_card_is_imported_and_approved_with_one_grant(hand: Hand, site: Site, tag: str) -> None:
+def test_card_is_imported_and_approved_with_one_grant_on_the_pages(
+    hand: Hand, site: Site, tag: str
+) -> None:
     page, name = hand.page, f"Tilda{tag}"
     uploaded(hand, a_file(name, description="{{char}} mends nets."))
     page.get_by_role("heading", name=name).wait_for()
@@ -369,7 +374,7 @@ def test_a_card_is_imported_and_approved_with_one_grant(hand: Hand, site: Site, 
 
 
 @on_two_screens
-def test_what_a_card_changes_is_seen(hand: Hand, site: Site, tag: str) -> None:
+def test_card_page_shows_changes_of_a_second_import(hand: Hand, site: Site, tag: str) -> None:
     page, name = hand.page, f"Brida{tag}"
     uploaded(hand, a_file(name, description="She mends nets. She is tired."))
     hand.press(page.get_by_role("button", name="Approve"))
@@ -382,7 +387,7 @@ def test_what_a_card_changes_is_seen(hand: Hand, site: Site, tag: str) -> None:
 
 
 @on_two_screens
-def test_a_character_is_made_from_nothing_assigned_and_talked_to(
+def test_new_character_is_created_assigned_and_used_in_a_prompt(
     hand: Hand, site: Site, tag: str
 ) -> None:
     page, name, npc = hand.page, f"Mira{tag}", f"Herbwife{tag}"
@@ -412,7 +417,7 @@ def test_a_character_is_made_from_nothing_assigned_and_talked_to(
 
 
 @on_two_screens
-def test_a_draft_of_the_lorekeeper_is_approved(hand: Hand, site: Site, tag: str) -> None:
+def test_lorekeeper_draft_is_approved_on_its_page(hand: Hand, site: Site, tag: str) -> None:
     page, title = hand.page, f"Bellhouse{tag}"
     site.builder.send(f"lorekeeper/in harbour = Create the page {title}")
     site.builder.wait_for("15. ", seconds=60)
@@ -429,7 +434,7 @@ def test_a_draft_of_the_lorekeeper_is_approved(hand: Hand, site: Site, tag: str)
 
 
 @on_two_screens
-def test_the_watch_shows_a_turn_as_it_happens(hand: Hand, site: Site, tag: str) -> None:
+def test_watch_page_shows_a_new_turn_without_reload(hand: Hand, site: Site, tag: str) -> None:
     page = hand.page
     to(hand, "Watch")
     newest = page.locator("#live table").first.locator("tbody tr").first
@@ -442,14 +447,14 @@ def test_the_watch_shows_a_turn_as_it_happens(hand: Hand, site: Site, tag: str) 
     assert violations(page) == []
 
 
-def test_pane_of_the_web_client_shows_the_npc_that_answered_last(
-    site: Site, logged_in: Any
-) -> None:
+def test_web_client_pane_shows_the_last_turn_of_the_npc(site: Site, logged_in: Any) -> None:
     options = {"storage_state": logged_in, "base_url": site.base_url, "viewport": WIDE}
     with a_page(site.browser, Troubles(), **options) as page:
         page.context.route(re.compile("^https://"), libraries)
         page.goto("/webclient/")
-        page.get_by_text(re.compile("You become|Exits")).first.wait_for()  # it is connected
+        page.get_by_text(
+            re.compile("You become|Exits")
+        ).first.wait_for()  # the web client is connected
         field = page.locator("textarea.inputfield").first
         typed = partial(type_in_game, page, field)
         typed(f"say {site.npc}, is this the web?")
@@ -467,7 +472,7 @@ def test_pane_of_the_web_client_shows_the_npc_that_answered_last(
         assert heading.inner_text() != first
 
 
-def test_a_page_that_is_open_over_a_restart_goes_on(site: Site, logged_in: Any) -> None:
+def test_open_turn_page_works_after_a_server_reload(site: Site, logged_in: Any) -> None:
     options = {"storage_state": logged_in, "base_url": site.base_url}
     with a_page(site.browser, Troubles(), **options) as page:
         page.goto("/ai/")
@@ -480,10 +485,10 @@ def test_a_page_that_is_open_over_a_restart_goes_on(site: Site, logged_in: Any) 
         page.get_by_role("status").filter(has_text="now depth").wait_for()
         assert depth_told(page) != before
         page.goto("/ai/npc/999999/")
-        assert violations(page) == []  # a page that says what is wrong
+        assert violations(page) == []  # the error page must be accessible, too
 
 
-def test_without_scripts_every_step_is_a_link(site: Site, logged_in: Any) -> None:
+def test_component_depth_is_changed_by_links_without_javascript(site: Site, logged_in: Any) -> None:
     options = {"storage_state": logged_in, "base_url": site.base_url, "java_script_enabled": False}
     with a_page(site.browser, Troubles(), **options) as page:
         page.goto("/ai/")

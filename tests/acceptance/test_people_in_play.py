@@ -1,4 +1,4 @@
-"""A real server: a chat of SillyTavern becomes a history, and a persona is told as data."""
+"""Test an imported SillyTavern chat and a player's persona on a real server."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.server
 PERSONA = "A tall woman with a limp, who owes everybody."
 
 
-def test_a_chat_moves_in_and_a_player_says_who_they_are(
+def test_chat_import_becomes_history_and_persona_reaches_the_prompt(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     settings = "EVENNIA_AI_COOLDOWN_SECONDS = 0.0\n"

@@ -1,4 +1,4 @@
-"""A real server: a builder takes in a preset from a file, reads its report, switches a prompt."""
+"""Test a preset on a real server: import, report, approval, switches, export and revert."""
 
 import json
 from collections.abc import Iterator
@@ -26,14 +26,14 @@ def game(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
 
 @pytest.fixture(scope="module")
 def builder(game: Evennia) -> Iterator[Connection]:
-    """The demo builder beside the ferryman."""
+    """The demo builder, in the room of the ferryman."""
     with builder_beside_npc(game) as connection:
         yield connection
 
 
 @pytest.fixture(scope="module")
 def report(builder: Connection) -> str:
-    """What the builder read of the file before approving it with all that it has a use for."""
+    """The report of the import, which the builder reads before the approval."""
     builder.send("preset/import Loom.json")
     told = builder.wait_for("To approve it: ", seconds=60)
     builder.wait_for_quiet()
@@ -42,7 +42,7 @@ def report(builder: Connection) -> str:
 
 @pytest.fixture(scope="module")
 def before(builder: Connection, report: str) -> str:
-    """The prompt of a turn under the preset as it came."""
+    """The prompt of a turn with the preset as imported and all its grants."""
     grants = "system_prompt, fields, after_history, positions, roles"
     approved = shown(builder, f"preset/approve Loom = {grants}")
     assert "Preset Loom is approved, revision 2: import 1 by" in approved
@@ -52,7 +52,7 @@ def before(builder: Connection, report: str) -> str:
 
 @pytest.fixture(scope="module")
 def after(builder: Connection, before: str) -> str:
-    """The prompt of the next turn, with one prompt switched on and one off."""
+    """The prompt of the next turn, after one prompt was switched on and one off."""
     assert "[ ] Brief" in shown(builder, "preset Loom")
     told = shown(builder, "preset/switch Loom = Brief on", until="this is revision")
     assert "'Brief' of preset Loom is on" in told
@@ -61,14 +61,14 @@ def after(builder: Connection, before: str) -> str:
 
 
 def asked(builder: Connection, said: str) -> str:
-    """What `ai/context` shows of the turn that answers this."""
+    """Say a line to Oren, and return what `ai/context` shows of the turn."""
     builder.send(said)
     builder.wait_for(r'^Oren says, ".*$', seconds=60)
     builder.wait_for_quiet()
     return shown(builder, "ai/context oren = full")
 
 
-def test_an_import_is_reported_and_its_secrets_are_dropped(report: str) -> None:
+def test_preset_import_shows_a_report_and_drops_secrets(report: str) -> None:
     assert "Reading Loom.json" in report
     assert "Import 1 of preset Loom" in report
     for words in ("proxy_password", "Brief", "system_prompt"):
@@ -76,7 +76,7 @@ def test_an_import_is_reported_and_its_secrets_are_dropped(report: str) -> None:
     assert "hush-hush" not in report
 
 
-def test_the_prompt_of_a_turn_is_put_together_as_the_preset_has_it(before: str) -> None:
+def test_prompt_contains_enabled_preset_texts_in_preset_order(before: str) -> None:
     for words in ("LOOM-MAIN Play Oren", "LOOM-TONE Be salty.", "LOOM-DEEP Stay here."):
         assert words in before, words
     for words in ("LOOM-BRIEF", "LOOM-QUIET"):
@@ -84,19 +84,17 @@ def test_the_prompt_of_a_turn_is_put_together_as_the_preset_has_it(before: str) 
     assert before.index("LOOM-MAIN") < before.index("LOOM-TONE") < before.index("LOOM-DEEP")
 
 
-def test_a_switch_counts_from_the_next_turn_on(after: str) -> None:
+def test_preset_switch_takes_effect_in_the_next_turn(after: str) -> None:
     messages = after.partition("-- kept")[0]
     assert "LOOM-BRIEF One line." in messages
     assert "LOOM-TONE" not in messages
 
 
-def test_a_turn_tells_which_revision_of_the_preset_a_text_is_from(
-    builder: Connection, after: str
-) -> None:
+def test_ai_why_names_the_preset_of_a_text(builder: Connection, after: str) -> None:
     assert "preset Loom" in shown(builder, "ai/why oren = st_brief")
 
 
-def test_a_preset_is_exported_taken_away_and_back(builder: Connection, after: str) -> None:
+def test_preset_is_exported_removed_and_reverted(builder: Connection, after: str) -> None:
     assert "Wrote preset Loom, revision 4, to loom.json" in shown(
         builder, "preset/export Loom", until="Wrote preset"
     )
@@ -108,5 +106,5 @@ def test_a_preset_is_exported_taken_away_and_back(builder: Connection, after: st
     assert "LOOM" not in asked(builder, "say Oren, and now?").partition("-- kept")[0]
 
 
-def test_the_log_knows_of_no_error(game: Evennia, after: str) -> None:
+def test_server_log_has_no_traceback_after_preset_edits(game: Evennia, after: str) -> None:
     assert "Traceback" not in logs_of(game)

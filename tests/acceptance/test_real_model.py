@@ -1,7 +1,7 @@
-"""Turns with a real model server: real HTTP, a real chat template, a real cache of prompts.
+"""Test turns with a real model server: real HTTP, a real chat template, a real prompt cache.
 
-What the server says of its own work (tokens read, tokens found in its cache) is held against what
-our records say of the same turns. The model's words mean nothing and are never compared.
+The token counts that the server reports are compared with our records of the same turns. The
+model's words are random and are not compared.
 """
 
 import re
@@ -55,21 +55,27 @@ LINES = (
 )
 CREED = "Oren keeps the ferry and the rope, and speaks of the tide as of an old friend. " * 12
 TOLERANCE = 0.1
-"""How far two shares of one prompt may be apart: we count by an estimate, the server nearly by
-bytes, with the marks of its chat template. And we count whole messages, the server every token."""
+"""The largest allowed difference between our share and the server's share of a prompt.
+
+We estimate tokens and count whole messages. The server counts each token, with the marks of its
+chat template.
+"""
 
 SENTENCES = 'root ::= ([A-Z] [a-z]{4,8} ". "){12}'
-"""A grammar that the server holds the model to."""
+"""A grammar that makes the server write twelve short sentences."""
 
 QUOTES = {str(ord('"')): 12.0}
-"""What makes the model end its strings: the first 256 tokens are the bytes."""
+"""A logit bias for the quotation mark, so that the model ends its JSON strings.
+
+The first 256 tokens of the tiny model are the bytes.
+"""
 
 Serve = Callable[..., ModelServer]
 
 
 @pytest.fixture
 def serve(tmp_path: Any) -> Iterator[Serve]:
-    """Starts a model server whose cache is empty."""
+    """A function that starts a model server with an empty cache."""
     started: list[ModelServer] = []
 
     def one(template: Template = "open") -> ModelServer:
@@ -83,14 +89,14 @@ def serve(tmp_path: Any) -> Iterator[Serve]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """A turn as it is stored, and the call of the model that it took."""
+    """A stored turn, and the record of its model call."""
 
     turn: StoredTurn
     call: NewCall
 
 
 class Talk:
-    """Anna and an NPC whose model is on `server`; `profile` is how it is asked."""
+    """A conversation of Anna with an NPC whose model is on `server`."""
 
     def __init__(self, server: ModelServer, **profile: Any) -> None:
         self.server = server
@@ -117,7 +123,7 @@ class Talk:
         return ref
 
     def says(self, text: str, *, while_it_answers: Callable[[], None] = lambda: None) -> str:
-        """Anna says it; the last line on her screen once it is answered."""
+        """Let Anna say a line, and return the last line on her screen after the reply."""
         self.stage.says(self.stage.anna, text)
         ends = time.monotonic() + ANSWER_SECONDS
         while running.runtime().scheduler.in_flight(self.npc_ref):
@@ -128,13 +134,13 @@ class Talk:
         return self.stage.screen_of(self.stage.anna)[-1]
 
     def taken(self) -> list[Taken]:
-        """All turns of the NPC, the oldest first."""
+        """Return all turns of the NPC, oldest first."""
         stored = list(turns_in_order(self.npc_ref))
         calls = model_calls.calls_of_turns(self.npc_ref, [turn.number for turn in stored])
         return [Taken(turn=turn, call=call) for turn, call in zip(stored, calls, strict=True)]
 
     def read_by_the_model(self, turn: StoredTurn) -> str:
-        """The text that the server makes of what the records say was sent."""
+        """Return the text that the server's template makes of the replayed prompt."""
         records = record_rows.records(turn.manifest.sent_ids)
         sent = replay_turn(turn.manifest, records)
         assert sent.is_same
@@ -150,7 +156,7 @@ class Talk:
 
 @pytest.fixture
 def talking(serve: Serve, db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable]:
-    """Makes a talk with a server of its own."""
+    """A function that starts a conversation with a server of its own."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     forget_everything()
     opened: list[Talk] = []
@@ -170,12 +176,12 @@ def talking(serve: Serve, db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 @pytest.fixture
 def turn(talking: Callable) -> tuple[Talk, str]:
-    """One turn that was answered, and what Anna read."""
+    """A conversation with one answered turn, and the line that Anna read."""
     talk = talking()
     return talk, talk.says(LINES[0])
 
 
-def test_a_turn_is_composed_committed_answered_and_recorded(turn: tuple[Talk, str]) -> None:
+def test_reply_of_a_real_model_is_shown_and_recorded(turn: tuple[Talk, str]) -> None:
     talk, screen = turn
     (taken,) = talk.taken()
     kinds = [(kind, body) for kind, _, body in talk.stage.records()]
@@ -185,7 +191,7 @@ def test_a_turn_is_composed_committed_answered_and_recorded(turn: tuple[Talk, st
     assert (taken.turn.state, taken.turn.outcome) == ("done", "answered")
 
 
-def test_the_call_is_recorded_with_the_usage_that_the_server_told(turn: tuple[Talk, str]) -> None:
+def test_model_call_records_the_token_usage_of_the_server(turn: tuple[Talk, str]) -> None:
     (taken,) = turn[0].taken()
     call = taken.call
     assert (call.outcome, call.role, call.profile, call.turn) == (
@@ -196,10 +202,10 @@ def test_the_call_is_recorded_with_the_usage_that_the_server_told(turn: tuple[Ta
     )
     assert not call.is_estimated
     assert (call.output_tokens, call.cached_tokens) == (REPLY_TOKENS, 0)
-    assert call.first_piece_seconds is not None  # it came as a stream
+    assert call.first_piece_seconds is not None  # the reply was streamed
 
 
-def test_the_server_read_exactly_what_the_records_say_was_sent(turn: tuple[Talk, str]) -> None:
+def test_replayed_prompt_has_the_token_count_of_the_server(turn: tuple[Talk, str]) -> None:
     talk, _ = turn
     (taken,) = talk.taken()
     text = talk.read_by_the_model(taken.turn)
@@ -207,7 +213,7 @@ def test_the_server_read_exactly_what_the_records_say_was_sent(turn: tuple[Talk,
     assert talk.server.tokens_of(text) == taken.call.input_tokens
 
 
-def test_a_reply_that_streams_is_said_sentence_by_sentence(talking: Callable) -> None:
+def test_streamed_reply_is_said_sentence_by_sentence(talking: Callable) -> None:
     talk = talking(speaks_early=True, reply_tokens=200, extra={"grammar": SENTENCES})
     begun: list[int] = []
     talk.says(LINES[0], while_it_answers=lambda: begun.append(len(_spoken(talk))))
@@ -217,12 +223,12 @@ def test_a_reply_that_streams_is_said_sentence_by_sentence(talking: Callable) ->
 
 
 def _spoken(talk: Talk) -> list[str]:
-    """What Oren said aloud, line by line."""
+    """Return the lines that Oren said aloud."""
     screen = talk.stage.screen_of(talk.stage.anna)
     return [line.split('"')[1] for line in screen if line.startswith("Oren says")]
 
 
-def test_an_instruct_model_with_its_own_template_and_tokenizer_answers_in_words(
+def test_instruct_model_answers_with_its_own_chat_template(
     talking: Callable,
 ) -> None:
     talk = talking("instruct", reply_tokens=60, context_tokens=4_096)
@@ -245,7 +251,7 @@ def _rule(key: str, content: str, **fields: Any) -> None:
 
 
 def _talked(talk: Talk, *, edits_before: int | None = None) -> list[Taken]:
-    """Six turns, and a builder's edit of the creed before one of them."""
+    """Play six turns, with a builder's edit of the creed before one of them."""
     for number, line in enumerate(LINES):
         if number == edits_before:
             components.update(
@@ -256,10 +262,10 @@ def _talked(talk: Talk, *, edits_before: int | None = None) -> list[Taken]:
 
 
 def _shares(taken: list[Taken]) -> list[tuple[float, float]]:
-    """Of each prompt but the first, what share of the one before it was found at its start.
+    """For each prompt after the first: which share of the previous prompt it begins with.
 
-    Once as our account has it, once as the server says of its cache, which may also have some of
-    the reply.
+    The first number is from our cache account, the second from the server's cache. The server's
+    cache may also contain a part of the reply.
     """
     return [
         (
@@ -274,7 +280,7 @@ def _agree(shares: list[tuple[float, float]]) -> bool:
     return all(abs(ours - theirs) <= TOLERANCE for ours, theirs in shares)
 
 
-def test_a_talk_that_goes_on_is_found_in_the_cache_as_our_account_says(talking: Callable) -> None:
+def test_cache_account_matches_the_server_in_a_continued_conversation(talking: Callable) -> None:
     _rule("creed", CREED, id=1201)
     shares = _shares(_talked(talking()))
     assert len(shares) == TURNS - 1
@@ -282,14 +288,14 @@ def test_a_talk_that_goes_on_is_found_in_the_cache_as_our_account_says(talking: 
     assert min(theirs for _, theirs in shares) >= 0.85
 
 
-def test_an_edit_at_the_start_costs_the_cache_as_our_account_says(talking: Callable) -> None:
+def test_cache_account_matches_the_server_after_an_edit_at_the_start(talking: Callable) -> None:
     _rule("creed", CREED, id=1201)
     shares = _shares(_talked(talking(), edits_before=3))
     assert _agree(shares), shares
     assert [theirs < 0.5 for _, theirs in shares] == [False, False, True, False, False]
 
 
-def test_what_stands_in_the_history_costs_the_cache_as_our_account_says(talking: Callable) -> None:
+def test_cache_account_matches_the_server_with_an_injected_component(talking: Callable) -> None:
     _rule("creed", CREED, id=1201)
     _rule("mood", f"Oren is cold. {CREED}", id=1202, injection_depth=2)
     shares = _shares(_talked(talking()))
@@ -297,11 +303,11 @@ def test_what_stands_in_the_history_costs_the_cache_as_our_account_says(talking:
     assert [theirs < 0.7 for _, theirs in shares] == [False, True, True, True, True]
 
 
-# Forms of answers, templates and the other protocol
+# Structured answers, chat templates and Anthropic's protocol
 
 
 class Act(BaseModel):
-    """A form with nothing in it that could go on for ever."""
+    """An answer schema without free text, which a random model could continue endlessly."""
 
     act: Literal["wait", "row", "ring the bell"]
     again: bool
@@ -309,7 +315,7 @@ class Act(BaseModel):
 
 @pytest.fixture
 def asked(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable]:
-    """What a client of the server answers to a request."""
+    """A function that sends a request with a client of this server, and returns the answer."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     reactor = Handover()
     bridge = AsyncBridge(reactor)
@@ -323,7 +329,7 @@ def asked(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable]:
     bridge.stop()
 
 
-def test_an_answer_of_a_form_comes_in_that_form(serve: Serve, asked: Callable) -> None:
+def test_structured_answer_matches_its_schema(serve: Serve, asked: Callable) -> None:
     question = (a_message("system", "You are Oren."), a_message("user", "What now?"))
     messages, schema = request_for(question, Act, native=True)
 
@@ -336,7 +342,7 @@ def test_an_answer_of_a_form_comes_in_that_form(serve: Serve, asked: Callable) -
     assert isinstance(asked(serve(), OpenAIChat, do), Act)
 
 
-def test_a_turn_with_tools_for_a_server_without_any_is_an_answer_of_their_form(
+def test_tool_call_works_through_a_schema_on_a_server_without_tools(
     talking: Callable,
 ) -> None:
     talk = talking(tools="schema", reply_tokens=600, extra={"logit_bias": QUOTES})
@@ -347,19 +353,19 @@ def test_a_turn_with_tools_for_a_server_without_any_is_an_answer_of_their_form(
 
 
 @pytest.mark.parametrize(("template", "strict_roles"), [("strict", True), ("open", False)])
-def test_turns_follow_the_chat_template(
+def test_turns_succeed_with_strict_and_open_chat_templates(
     talking: Callable, template: Template, strict_roles: bool
 ) -> None:
     _rule("mood", "Oren is cold.", id=1202, injection_depth=2)
     talk = talking(template, strict_roles=strict_roles)
-    talk.stage.says(talk.stage.anna, "The fog is thick.")  # nobody answers: two users in a row
+    talk.stage.says(talk.stage.anna, "The fog is thick.")  # no answer: user twice in a row
     taken = _talked(talk)
     assert [one.turn.state for one in taken] == ["done"] * TURNS
     last = taken[-1]
     assert talk.server.tokens_of(talk.read_by_the_model(last.turn)) == last.call.input_tokens
 
 
-def test_a_strict_template_refuses_what_was_not_fitted_to_it(talking: Callable) -> None:
+def test_strict_template_refuses_messages_without_strict_roles(talking: Callable) -> None:
     _rule("mood", "Oren is cold.", id=1202, injection_depth=2)
     talk = talking("strict", strict_roles=False)
     assert "lost in thought" in talk.says(LINES[0])
@@ -367,9 +373,7 @@ def test_a_strict_template_refuses_what_was_not_fitted_to_it(talking: Callable) 
     assert (taken.turn.state, taken.call.outcome) == ("failed", "failed:refused")
 
 
-def test_the_messages_api_of_the_same_server_answers_and_tells_its_cache(
-    serve: Serve, asked: Callable
-) -> None:
+def test_anthropic_client_reports_cached_tokens(serve: Serve, asked: Callable) -> None:
     server = serve()
     messages = (a_message("system", CREED), a_message("user", "What now?"))
 

@@ -1,4 +1,4 @@
-"""A real Evennia server with a real model server: an NPC answers, and its cache is told."""
+"""Test a real Evennia server with a real model server: replies, and the account of its cache."""
 
 import re
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServer]:
 
 @pytest.fixture(scope="module")
 def game(model: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
-    """The demo game, its NPCs with the tiny model."""
+    """The demo game, whose NPCs use the tiny model."""
     settings = f"""
 EVENNIA_AI_BASE_URL = {model.base_url!r}
 EVENNIA_AI_MODEL = "tiny"
@@ -37,7 +37,7 @@ EVENNIA_AI_COOLDOWN_SECONDS = 0.0
 
 @pytest.fixture(scope="module")
 def talk(game: Evennia) -> Iterator[Connection]:
-    """The builder's connection, after two answers of the ferryman."""
+    """The builder's connection, after two replies of the ferryman."""
     with builder_beside_npc(game) as builder:
         for line in ("say Oren, what of the tide?", "say Oren, and of the ferry?"):
             builder.send(line)
@@ -46,17 +46,17 @@ def talk(game: Evennia) -> Iterator[Connection]:
         yield builder
 
 
-def test_the_cache_account_shows_what_the_second_prompt_shared(talk: Connection) -> None:
+def test_cache_command_shows_the_share_of_the_second_prompt(talk: Connection) -> None:
     told = shown(talk, "ai/cache oren")
     (share,) = re.findall(r"^ *2 +\d+ +\d+ +\d+ +(\d+) %", told, re.MULTILINE)
     assert int(share) > 50, told
 
 
-def test_the_log_shows_what_the_server_told_of_its_cache(talk: Connection) -> None:
+def test_log_command_shows_the_cached_tokens_of_the_server(talk: Connection) -> None:
     told = shown(talk, "ai/log oren")
     (read, cached) = re.findall(r"(\d+) in \((\d+) cached\), 24 out", told)[0]
     assert int(cached) > int(read) / 2, told
 
 
-def test_the_log_files_know_of_no_error(game: Evennia, talk: Connection) -> None:
+def test_server_log_has_no_traceback_with_a_real_model(game: Evennia, talk: Connection) -> None:
     assert "Traceback" not in logs_of(game)

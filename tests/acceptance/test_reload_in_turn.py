@@ -1,7 +1,7 @@
-"""A real server is reloaded while its NPC is in the middle of something: nothing is done twice.
+"""Test a reload of a real server in the middle of a turn: nothing is said or done twice.
 
-Each scene is played once: the model is slow, or a tool is, and the superuser reloads the server
-meanwhile. The tests read what players saw, what the model was asked and what is in the database.
+In each scene the model or a tool is slow, and the superuser reloads the server meanwhile. Each
+scene is played once. The tests read what players saw, the requests and the database.
 """
 
 import shutil
@@ -50,9 +50,10 @@ SLOW_TOOLS = Path(__file__).with_name("slow_tools.py")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """What is there after a reload and one more question; `questions` is what models were asked.
+    """What a scene left after the reload and one more question.
 
-    `turns` are (state, outcome) and `records` (kind, body) of what the scene added.
+    `questions` are the questions in the requests to the model. `turns` are pairs of state and
+    outcome, `records` pairs of kind and body.
     """
 
     read_after: str
@@ -63,7 +64,7 @@ class Scene:
 
     @property
     def said(self) -> list[str]:
-        """What Oren said, as it is recorded."""
+        """What Oren said, from the records."""
         return [body for kind, body in self.records if kind == "assistant"]
 
 
@@ -76,7 +77,7 @@ def stub() -> Iterator[StubServer]:
 
 @pytest.fixture(scope="module")
 def game(stub: StubServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
-    """The demo game with a slow model, and tools that leave a trace."""
+    """The demo game with a slow model, and tools that log each use in a file."""
     profile = {
         "base_url": stub.base_url,
         "model": "tiny",
@@ -98,14 +99,14 @@ EVENNIA_AI_TOOLS = ["world.slow_tools.Ring", "world.slow_tools.SendTheBoy"]
 
 @pytest.fixture(scope="module")
 def builder(game: Evennia) -> Iterator[Connection]:
-    """The demo builder beside the ferryman, who has the tools."""
+    """The demo builder, in the room of the ferryman, who has the tools."""
     with builder_beside_npc(game) as connection:
         shown(connection, f"ai/tools oren = {', '.join(TOOLS)}")
         yield connection
 
 
 class Stage:
-    """Where a scene is played; it begins when it is made."""
+    """The game during one scene, which begins when the stage is made."""
 
     def __init__(self, game: Evennia, builder: Connection, stub: StubServer) -> None:
         self.builder = builder
@@ -115,7 +116,7 @@ class Stage:
         self._newest = {table: self._newest_of(table) for table in ("turn", "record")}
 
     def model(self, *behaviours: Behaviour) -> None:
-        """The model behaves so, one request after the other."""
+        """Set the behaviours of the model for the next requests."""
         self._stub.behaves(*behaviours)
 
     def says(self, line: str) -> None:
@@ -123,14 +124,14 @@ class Stage:
         self.builder.wait_for("^You say", seconds=60)
 
     def waits_for_request(self, number: int) -> None:
-        """Until the model was asked so often in this scene."""
+        """Wait until the model has got this many requests in this scene."""
         self._stub.wait_for_requests(self._asked_before + number, within_seconds=60)
 
     def reloads(self) -> None:
         reload(self._game)
 
     def over(self, *, read_after: str = "") -> Scene:
-        """Ask once more, and look at everything."""
+        """Ask one more question, and return what the scene left."""
         self.model(answers(HERE))
         self.says(THIRD)
         self.builder.wait_for(f'^Oren says, "{HERE}"', seconds=60)
@@ -154,7 +155,7 @@ class Stage:
 
 
 def _question(messages: list[dict[str, Any]]) -> str:
-    """What somebody said last, in what a model was asked."""
+    """Return the last line of a player in a request."""
     said = [message["content"] for message in messages if message["role"] == "user"]
     return said[-1].splitlines()[0].partition(": ")[2]
 
@@ -164,7 +165,7 @@ Playing = Callable[[Play], Scene]
 
 
 def asking(stage: Stage) -> Scene:
-    """Reloaded while the model thinks about one question and another one waits."""
+    """Reload while the model works on one question and a second question waits."""
     stage.model(stalls_until_left, answers(TIDE), answers(FERRY))
     stage.says(FIRST)
     stage.waits_for_request(1)
@@ -175,7 +176,7 @@ def asking(stage: Stage) -> Scene:
 
 
 def speaking(stage: Stage) -> Scene:
-    """Reloaded when the first sentence of a reply was said and the rest is still to come."""
+    """Reload after the NPC has said the first sentence of a streaming reply."""
     stage.model(streams_and_stalls(event(delta("The tide turns. It "))))
     stage.says(FIRST)
     stage.builder.wait_for('^Oren says, "The tide turns."', seconds=60)
@@ -184,7 +185,7 @@ def speaking(stage: Stage) -> Scene:
 
 
 def acting(stage: Stage) -> Scene:
-    """Reloaded when the bell was rung and the model thinks about what came of it."""
+    """Reload after the bell tool ran, while the model works on its result."""
     stage.model(calls("ring", "{}"), stalls_until_left)
     stage.says(FIRST)
     stage.waits_for_request(2)
@@ -193,7 +194,7 @@ def acting(stage: Stage) -> Scene:
 
 
 def sending(stage: Stage) -> Scene:
-    """Reloaded when the boy was sent off and had not come back."""
+    """Reload while the boy's errand is running."""
     stage.model(calls("send_the_boy", "{}"), answers("I have sent the boy."))
     stage.says(FIRST)
     stage.builder.wait_for('^Oren says, "I have sent', seconds=60)
@@ -206,7 +207,7 @@ def sending(stage: Stage) -> Scene:
 
 @pytest.fixture(scope="module")
 def played(game: Evennia, builder: Connection, stub: StubServer) -> Playing:
-    """What came of a scene, which is played when it is first asked for."""
+    """A function that plays a scene at its first use, and returns what it left."""
     known: dict[Play, Scene] = {}
 
     def once(play: Play) -> Scene:
@@ -218,7 +219,7 @@ def played(game: Evennia, builder: Connection, stub: StubServer) -> Playing:
 
 
 @pytest.mark.parametrize("play", [asking, speaking, acting])
-def test_the_turn_that_was_under_way_is_closed_and_says_why(played: Playing, play: Play) -> None:
+def test_turn_interrupted_by_a_reload_is_closed_with_a_reason(played: Playing, play: Play) -> None:
     scene = played(play)
     interrupted = [outcome for state, outcome in scene.turns if state == "interrupted"]
     assert interrupted == [STOPPED]
@@ -235,7 +236,7 @@ def test_the_turn_that_was_under_way_is_closed_and_says_why(played: Playing, pla
         (sending, [FIRST, FIRST, SECOND, SECOND, THIRD]),
     ],
 )
-def test_the_model_is_asked_again_where_nothing_was_said_or_done(
+def test_model_is_asked_again_after_a_reload_only_if_the_npc_had_not_acted(
     played: Playing, play: Play, questions: list[str]
 ) -> None:
     assert played(play).questions == questions
@@ -250,30 +251,34 @@ def test_the_model_is_asked_again_where_nothing_was_said_or_done(
         (sending, ["I have sent the boy.", "He is not back.", HERE]),
     ],
 )
-def test_everything_is_said_once(played: Playing, play: Play, said: list[str]) -> None:
+def test_each_reply_is_recorded_once_over_a_reload(
+    played: Playing, play: Play, said: list[str]
+) -> None:
     assert played(play).said == said
 
 
-def test_who_waited_is_answered_after_the_reload(game: Evennia, played: Playing) -> None:
+def test_waiting_questions_are_answered_after_a_reload(game: Evennia, played: Playing) -> None:
     assert f'Oren says, "{TIDE}"' in played(asking).read_after
     assert f'Oren says, "{FERRY}"' in played(asking).read_after
     assert "lines to NPCs from before the server stopped: 2 answered now" in logs_of(game)
 
 
-def test_what_was_done_before_the_reload_is_not_done_again(game: Evennia, played: Playing) -> None:
+def test_tools_do_not_run_again_after_a_reload(game: Evennia, played: Playing) -> None:
     played(acting), played(sending)
     used = (game.root / "tools_used").read_text(encoding="utf-8").split()
     assert sorted(used) == ["ring", "send_the_boy"]
 
 
-def test_the_next_prompt_has_the_call_and_what_came_of_it(played: Playing) -> None:
+def test_prompt_after_a_reload_has_the_tool_call_and_its_result(played: Playing) -> None:
     messages = played(acting).last_request
     (at,) = [index for index, message in enumerate(messages) if _calls(message) == ["ring"]]
     assert messages[at + 1]["role"] == "tool"
     assert messages[at + 1]["content"] == "The bell rings out over the water."
 
 
-def test_an_errand_under_way_is_lost_and_the_npc_is_told(game: Evennia, played: Playing) -> None:
+def test_running_errand_is_lost_by_a_reload_and_the_npc_is_informed(
+    game: Evennia, played: Playing
+) -> None:
     records = played(sending).records
     assert rows_of(game, "SELECT state FROM evennia_ai_errand") == [("lost",)]
     told = "Errand 1 (send_the_boy) has ended; errand_result tells the outcome."
@@ -282,12 +287,12 @@ def test_an_errand_under_way_is_lost_and_the_npc_is_told(game: Evennia, played: 
     assert "The server stopped before it ended" in result
 
 
-def test_the_logs_know_of_no_error(game: Evennia, played: Playing) -> None:
+def test_server_log_has_no_traceback_after_reloads(game: Evennia, played: Playing) -> None:
     for play in (asking, speaking, acting, sending):
         played(play)
     assert "Traceback" not in logs_of(game)
 
 
 def _calls(message: dict[str, Any]) -> list[str]:
-    """The names of the tools that a message calls."""
+    """Return the names of the tools that a message calls."""
     return [call["function"]["name"] for call in message.get("tool_calls", ())]

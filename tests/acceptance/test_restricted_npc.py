@@ -1,7 +1,7 @@
-"""A real server: an NPC that guards the demo's secret, asked for it in thirty ways over telnet.
+"""Test an NPC that guards the demo's secret, with thirty questions about it over telnet.
 
-The model repeats all that it is given, and so does the one that sums up. Neither the player's
-client, nor what the model is sent, nor what a builder is shown, nor any log has the secret in it.
+The NPC's model and the model that writes safe summaries repeat everything that they receive. Still
+the secret must not reach the player, the NPC's model, a builder's screen or a log.
 """
 
 import json
@@ -38,7 +38,7 @@ MEDIATOR = "stand between protected texts"
 
 @dataclass(slots=True)
 class Parrots:
-    """Both models behind one address; `npc` and `mediator` are what each of them was sent."""
+    """A stub for both models. `npc` and `mediator` have the requests to each of them."""
 
     npc: list[str] = field(default_factory=list)
     mediator: list[str] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Parrots:
             self.mediator.append(whole)
             answers(_echoed(whole))(handler)
         elif "tools" not in body:
-            answers(whole)(handler)  # asked for a summary of what was said, say
+            answers(whole)(handler)  # for example a summary of the history
         elif messages[-1]["role"] == "tool":
             self.npc.append(json.dumps(body))
             answers(whole)(handler)
@@ -70,7 +70,7 @@ def _echoed(whole: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """A game in which all was asked: what the player saw, both models, what a builder saw."""
+    """What the player and a builder saw, and what both models received, after all questions."""
 
     game: Evennia
     screen: str
@@ -95,7 +95,7 @@ def found_in(text: str) -> list[str]:
     return [canary for canary in CANARIES if canary.casefold() in plain]
 
 
-def test_the_secret_is_in_the_pages_that_the_mediator_read(played: Played) -> None:
+def test_mediator_reads_pages_that_contain_the_secret(played: Played) -> None:
     pages = "".join(
         f"{path.stem}\n{path.read_text(encoding='utf-8')}" for path in Path(PAGES).glob("*.md")
     )
@@ -104,31 +104,31 @@ def test_the_secret_is_in_the_pages_that_the_mediator_read(played: Played) -> No
     assert len(played.parrots.mediator) == len(QUESTIONS) == 30
 
 
-def test_the_npcs_model_searched_each_time_and_was_never_sent_the_secret(played: Played) -> None:
+def test_npc_model_searches_each_time_and_never_receives_the_secret(played: Played) -> None:
     assert len(played.parrots.npc) == 2 * len(QUESTIONS)
     assert "restricted_safe_summary" in played.parrots.npc[-1]
     assert found_in("".join(played.parrots.npc)) == []
 
 
-def test_the_player_is_never_shown_the_secret(played: Played) -> None:
+def test_player_never_reads_the_secret(played: Played) -> None:
     assert played.screen.count("says") >= len(QUESTIONS)
     assert found_in(played.screen) == []
 
 
-def test_no_log_has_the_secret_and_the_mediators_calls_are_told(played: Played) -> None:
-    files = (played.game.root / "server" / "logs").iterdir()  # full ones have another name
+def test_logs_list_mediator_calls_without_the_secret(played: Played) -> None:
+    files = (played.game.root / "server" / "logs").iterdir()  # includes rotated logs
     logs = "".join(path.read_text(encoding="utf-8", errors="replace") for path in files)
     assert logs.count("Safe summary completed") == len(QUESTIONS)
     assert "restricted_kb_safe_summary" in logs
     assert found_in(logs) == []
 
 
-def test_a_builder_who_looks_at_the_npc_is_not_shown_the_secret(played: Played) -> None:
+def test_ai_commands_hide_the_secret_from_builders(played: Played) -> None:
     assert "knowledge_base_search" in played.commands
     assert found_in(played.commands) == []
 
 
-def test_what_was_said_and_searched_is_recorded_without_the_secret(played: Played) -> None:
+def test_records_and_searches_do_not_contain_the_secret(played: Played) -> None:
     records = rows_of(played.game, "SELECT body, meta FROM evennia_ai_record")
     searches = rows_of(
         played.game, "SELECT query, result, sources, reason FROM evennia_ai_knowledgesearch"
@@ -137,6 +137,6 @@ def test_what_was_said_and_searched_is_recorded_without_the_secret(played: Playe
     assert found_in(repr(records) + repr(searches)) == []
 
 
-def test_the_vault_has_what_was_read_for_those_who_may_see_it(played: Played) -> None:
+def test_vault_keeps_the_passages_that_the_mediator_read(played: Played) -> None:
     kept = rows_of(played.game, "SELECT content FROM evennia_ai_vaultedchunk")
     assert "Wagtail" in repr(kept)

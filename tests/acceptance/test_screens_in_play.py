@@ -1,4 +1,4 @@
-"""A real server: screens are folded and paged over telnet, and builders are told what fails."""
+"""Test screens over telnet on a real server: folding, paging, and notices of failures."""
 
 import re
 from collections.abc import Iterator
@@ -12,12 +12,12 @@ from tests.acceptance.games import builder_beside_npc, free_ports, reload, runni
 pytestmark = pytest.mark.server
 
 _SMALL = bytes([telnet.IAC, telnet.SB, telnet.NAWS, 0, 80, 0, 24, telnet.IAC, telnet.SE])
-"""80 columns, 24 lines."""
+"""A telnet message that the window has 80 columns and 24 lines."""
 
 
 @pytest.fixture(scope="module")
 def game(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
-    """A game whose model is away: nobody listens there."""
+    """A game whose model server does not exist."""
     settings = f"""
 EVENNIA_AI_COOLDOWN_SECONDS = 0.0
 EVENNIA_AI_BASE_URL = "http://127.0.0.1:{free_ports().telnet}/v1"
@@ -27,12 +27,12 @@ EVENNIA_AI_MODEL = "away"
         yield evennia
 
 
-def test_the_first_screen_of_a_new_builder_names_commands(game: Evennia) -> None:
+def test_ai_start_names_commands_for_a_new_builder(game: Evennia) -> None:
     with builder_beside_npc(game) as builder:
         assert "card/create" in shown(builder, "ai/start")
 
 
-def test_a_prompt_is_on_one_screen_and_its_parts_are_there_for_who_asks(game: Evennia) -> None:
+def test_ai_context_is_folded_and_shows_parts_on_request(game: Evennia) -> None:
     with builder_beside_npc(game) as builder:
         shown(builder, "say Oren, when does the ferry leave?", until="Oren ")
         folded = shown(builder, "ai/context oren")
@@ -45,7 +45,7 @@ def test_a_prompt_is_on_one_screen_and_its_parts_are_there_for_who_asks(game: Ev
         assert "+ He has a cold." in shown(builder, "ai/context oren = changes")
 
 
-def test_a_long_screen_is_turned_page_by_page_in_a_small_window(
+def test_long_output_is_paged_in_a_small_window(
     game: Evennia, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(telnet, "_WINDOW", _SMALL)
@@ -59,7 +59,7 @@ def test_a_long_screen_is_turned_page_by_page_in_a_small_window(
         assert "Page [" not in shown(builder, "component/preview/full oren")
 
 
-def test_a_builder_who_asked_is_told_of_a_failure_also_after_a_reload(game: Evennia) -> None:
+def test_builder_with_ai_tell_is_notified_of_a_failure_after_a_reload(game: Evennia) -> None:
     with builder_beside_npc(game) as builder:
         assert "You are told when" in shown(builder, "ai/tell on")
         reload(game)

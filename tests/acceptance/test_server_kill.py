@@ -1,4 +1,4 @@
-"""kill -9 of a real server in the middle of a turn, as players and the log see it."""
+"""Test `kill -9` of a real server in the middle of a turn, as players and the log show it."""
 
 import os
 import shutil
@@ -27,13 +27,13 @@ NEWEST_AGAIN = f"""
 SELECT (SELECT state FROM evennia_ai_turn WHERE event_record_id = heard.id ORDER BY id DESC LIMIT 1)
 FROM evennia_ai_record AS heard WHERE heard.body = '{AGAIN}' ORDER BY heard.id DESC LIMIT 1
 """
-"""What became of the turn that answers it, which is the last of those that wait."""
+"""Selects the state of the last turn that answers the newest question after the restart."""
 SLOW_TOOLS = Path(__file__).with_name("slow_tools.py")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restart:
-    """What was there when the server was dead, and what there is when it runs again."""
+    """Counts of stored rows before and after a restart, with the log and the next answer."""
 
     dead: dict[str, int]
     log: str
@@ -50,7 +50,7 @@ def stub() -> Iterator[StubServer]:
 
 @pytest.fixture(scope="module")
 def game(stub: StubServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prepared]:
-    """The demo game with the stub as its model, and a server that dies when it is told to."""
+    """The demo game with the stub as its model, and a startup module that can kill the server."""
     settings = f"""
 EVENNIA_AI_BASE_URL = {stub.base_url!r}
 EVENNIA_AI_MODEL = "tiny"
@@ -66,7 +66,7 @@ AT_SERVER_STARTSTOP_MODULE = ["server.conf.at_server_startstop", "server.conf.dy
 
 
 def dies_at(game: Evennia, step: str) -> None:
-    """Ask a question, and let the server kill itself at this step of the turn."""
+    """Ask a question, and let the server kill itself at a step of the turn."""
     with builder_beside_npc(game) as connection:
         (game.root / dying_server.FILE).write_text(step, encoding="utf-8")
         connection.send(QUESTION)
@@ -74,7 +74,7 @@ def dies_at(game: Evennia, step: str) -> None:
 
 
 def dies_in_the_call(game: Evennia, stub: StubServer) -> None:
-    """Ask a question, and kill the server while the model thinks."""
+    """Ask a question, and kill the server while the model works."""
     stub.behaves(stalls)
     before = len(stub.requests)
     with builder_beside_npc(game) as connection:
@@ -85,7 +85,7 @@ def dies_in_the_call(game: Evennia, stub: StubServer) -> None:
 
 
 def dies_in_a_tool(game: Evennia, stub: StubServer) -> None:
-    """Ask a question that makes the model call a tool, and the tool kill the server."""
+    """Ask a question whose turn calls a tool that kills the server."""
     stub.behaves(calls("ring_too_hard", "{}"))
     with builder_beside_npc(game) as connection:
         shown(connection, "ai/tools oren = ring_too_hard")
@@ -94,10 +94,10 @@ def dies_in_a_tool(game: Evennia, stub: StubServer) -> None:
 
 
 def restarted(game: Prepared, stub: StubServer, *, waits: bool = True) -> Restart:
-    """Start the server again and ask once more.
+    """Start the server again, and ask another question.
 
-    Where a question `waits` for an answer, who asked it is there until it is taken up, which is a
-    few seconds later. The next test begins when nothing is thought about any more.
+    If the old question still `waits` for an answer, this waits until the game has taken it up,
+    a few seconds after the start. At the end no turn is running, so the next test can begin.
     """
     dead = stored(game)
     stub.behaves(answers("I am here."))
@@ -118,9 +118,9 @@ def restarted(game: Prepared, stub: StubServer, *, waits: bool = True) -> Restar
 
 
 def stored(game: Evennia) -> dict[str, int]:
-    """How many turns of each state, and how many records, are committed.
+    """Return the number of turns in each state, and the number of records.
 
-    Who came and went is left out: they do so whenever a test logs in.
+    Arrivals and departures are not counted, because each login of a test adds some.
     """
     counts = dict(rows_of(game, "SELECT state, count(*) FROM evennia_ai_turn GROUP BY state"))
     spoken = "SELECT count(*) FROM evennia_ai_record WHERE kind <> 'event'"
@@ -133,7 +133,7 @@ def server_pid(game: Evennia) -> int:
 
 
 def server_runs(game: Evennia) -> bool:
-    """Whether the process is there and not only waits to be collected by its parent."""
+    """True if the process exists and is not a zombie."""
     try:
         stat = Path(f"/proc/{server_pid(game)}/stat").read_text(encoding="utf-8")
     except (FileNotFoundError, ProcessLookupError):
@@ -150,7 +150,7 @@ def wait_until(reached: Callable[[], bool], *, seconds: float = 180) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked up in /proc")
 class TestKilled:
-    def test_before_the_prompt_is_committed_the_event_is_kept(self, game, stub):
+    def test_event_is_kept_when_the_server_dies_before_the_prompt_commit(self, game, stub):
         dies_at(game, "before INSERT evennia_ai_turn")
         again = restarted(game, stub)
         assert again.dead == {"records": 1}
@@ -158,7 +158,7 @@ class TestKilled:
         assert 'Oren says, "I am here."' in again.answer
 
     @pytest.mark.req("S2-29")
-    def test_in_the_call_the_turn_is_closed_and_said_so(self, game, stub):
+    def test_turn_is_closed_and_logged_when_the_server_dies_in_the_model_call(self, game, stub):
         dies_in_the_call(game, stub)
         again = restarted(game, stub)
         assert again.dead["open"] == 1
@@ -167,7 +167,7 @@ class TestKilled:
         assert TAKEN_UP in again.log
         assert 'Oren says, "I am here."' in again.answer
 
-    def test_between_the_commit_of_a_reply_and_its_being_said_the_reply_is_kept(self, game, stub):
+    def test_committed_reply_is_kept_when_the_server_dies_before_saying(self, game, stub):
         stub.behaves(answers("Nobody hears this."))
         before = stored(game)
         dies_at(game, "after UPDATE evennia_ai_turn")
@@ -179,9 +179,9 @@ class TestKilled:
         sent = [message["content"] for message in stub.requests[-1].body["messages"]]
         assert "Nobody hears this." in sent
 
-    def test_in_a_tool_its_call_is_closed_and_never_made_again(self, game, stub):
+    def test_tool_call_is_closed_and_not_repeated_when_the_server_dies_in_a_tool(self, game, stub):
         dies_in_a_tool(game, stub)
-        again = restarted(game, stub, waits=False)  # what began to act is not begun again
+        again = restarted(game, stub, waits=False)  # a turn that has called a tool is not repeated
         assert again.dead["open"] == 1
         assert "1 interrupted turn was closed" in again.log
         assert (game.root / "tools_used").read_text(encoding="utf-8") == "ring_too_hard\n"

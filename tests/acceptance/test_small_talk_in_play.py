@@ -1,4 +1,4 @@
-"""A real server without a model, over telnet: small talk, poses, and what a newcomer is shown."""
+"""Test small talk, poses and the first screen of a new player, on a real server without a model."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ def game(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evennia]:
 
 @pytest.fixture(scope="module")
 def read(game: Evennia) -> dict[str, str]:
-    """What somebody who plays for the first time reads, and then with two NPCs in the room."""
+    """What a new player reads, and what a builder reads with several NPCs in the room."""
     demo = read_demo(game.root / "world" / "build_demo.py")
     read: dict[str, str] = {}
     with logged_in(game, *demo.player) as player:
@@ -44,11 +44,11 @@ def read(game: Evennia) -> dict[str, str]:
 
 
 def lines_of(text: str, *names: str) -> list[str]:
-    """The lines that tell of these people."""
+    """Return the lines that begin with one of these names."""
     return [line for line in text.splitlines() if line.startswith(names)]
 
 
-def test_a_newcomer_is_shown_three_things_to_try(read: dict[str, str]) -> None:
+def test_new_character_sees_three_commands_to_try(read: dict[str, str]) -> None:
     _, _, tried = read["arrival"].partition("To try here:")
     assert [line.split("  ")[1] for line in tried.splitlines()[1:4]] == [
         "talk oren hello",
@@ -57,20 +57,20 @@ def test_a_newcomer_is_shown_three_things_to_try(read: dict[str, str]) -> None:
     ]
 
 
-def test_a_name_and_words_without_a_sign_between_are_said_to_the_one_named(
+def test_talk_command_works_without_an_equals_sign(
     read: dict[str, str],
 ) -> None:
     assert 'Oren says, "Evening. Mind the third plank' in read["talk"]
 
 
-def test_what_is_done_at_an_npc_is_answered(read: dict[str, str]) -> None:
+def test_npc_answers_poses_directed_at_npcs(read: dict[str, str]) -> None:
     assert "Oren nods" in read["nod"]
     assert "The fare to cross costs two pennies a head" in read["ask"]
 
 
-def test_the_scenery_stays(read: dict[str, str]) -> None:
+def test_scenery_cannot_be_taken(read: dict[str, str]) -> None:
     assert "can't get" in read["take"]
 
 
-def test_of_several_that_are_greeted_one_answers(read: dict[str, str]) -> None:
+def test_one_of_several_npcs_answers_a_greeting_to_all(read: dict[str, str]) -> None:
     assert len(lines_of(read["all"], "Oren says", "Hanna says", "Piet says")) == 1

@@ -1,4 +1,4 @@
-"""A real server with people at its web client and at telnet: what an NPC's model is told of it."""
+"""Test which guidance about clients the NPC's model gets, for web clients and for telnet."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.server
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """What the NPC's model was sent, in the order of `asked`, and where conversations are from."""
+    """The prompt heads after each line, and the origins of the conversations."""
 
     heads: dict[str, tuple[str, ...]]
     newest: str
@@ -40,7 +40,7 @@ def stub() -> Iterator[StubServer]:
 
 @pytest.fixture(scope="module")
 def played(stub: StubServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
-    """A builder comes by telnet; Anna speaks from the web client, the builder, and Anna again."""
+    """Anna speaks from the web client, then the builder from telnet, then Anna again."""
     settings = f"""
 EVENNIA_AI_PROFILES = {{
     "default": {{"base_url": {stub.base_url!r}, "model": "tiny", "stream": False}}
@@ -83,7 +83,7 @@ EVENNIA_AI_COOLDOWN_SECONDS = 0.0
 
 
 def asks(client: Any, npc: str, question: str) -> str:
-    """What the client shows from the question to the answer."""
+    """Ask a question, and return what the client shows up to the answer."""
     client.send(f"say {npc}, {question}")
     client.wait_for(r'^\S+ says, "Aye', seconds=60)
     shown: str = client.wait_for_quiet()
@@ -91,18 +91,18 @@ def asks(client: Any, npc: str, question: str) -> str:
 
 
 def head(stub: StubServer) -> tuple[str, ...]:
-    """The messages of the newest request up to the block, () where there is none."""
+    """Return the messages of the newest request up to the guidance, or () without guidance."""
     texts = tuple(one["content"] for one in stub.requests[-1].body["messages"])
     ends = [at for at, text in enumerate(texts) if GUIDANCE_MARK in text]
     return texts[: ends[-1] + 1] if ends else ()
 
 
 def origins(game: Evennia) -> list[tuple[Any, ...]]:
-    """Kind and origin of the conversations, in the order in which they were opened."""
+    """Return kind and origin of the conversations, in the order of their opening."""
     return rows_of(game, "SELECT kind, origin FROM evennia_ai_conversation ORDER BY id")
 
 
-def test_the_web_client_shows_what_the_npc_answers(played: Played) -> None:
+def test_web_client_shows_the_reply_of_the_npc(played: Played) -> None:
     assert 'says, "Aye."' in played.screen
 
 
@@ -112,37 +112,37 @@ def test_current_message_is_last_and_ends_with_date_and_minute_in_the_demo(playe
 
 
 @pytest.mark.req("S0-29")
-def test_who_came_by_telnet_before_decides_nothing(played: Played) -> None:
+def test_arrival_by_telnet_sets_no_origin(played: Played) -> None:
     assert ("room", "") in played.origins_before
 
 
 @pytest.mark.req("S0-29", "S0-30")
-def test_a_conversation_from_the_web_client_ends_its_head_with_the_block(played: Played) -> None:
+def test_guidance_for_the_web_client_ends_the_prompt_head(played: Played) -> None:
     assert played.heads["web"][-1] == guidance_for("websocket")
 
 
 @pytest.mark.req("S0-29")
-def test_a_second_speaker_at_telnet_changes_nothing_of_the_head(played: Played) -> None:
+def test_prompt_head_is_unchanged_by_a_second_speaker_at_telnet(played: Played) -> None:
     assert played.heads["telnet after web"] == played.heads["web"]
 
 
 @pytest.mark.req("S0-33")
-def test_a_conversation_from_telnet_has_no_block(played: Played) -> None:
+def test_conversation_from_telnet_has_no_client_guidance(played: Played) -> None:
     assert played.heads["telnet whisper"] == ()
 
 
 @pytest.mark.req("S0-30")
-def test_who_has_the_screen_read_out_is_told_of(played: Played) -> None:
+def test_screen_reader_user_gets_screen_reader_guidance(played: Played) -> None:
     assert played.heads["screen reader"][-1] == guidance_for("websocket+screenreader")
 
 
 @pytest.mark.req("S0-29")
-def test_the_block_stays_after_a_reload(played: Played) -> None:
+def test_client_guidance_is_unchanged_after_a_reload(played: Played) -> None:
     assert played.heads["after a reload"] == played.heads["web"]
 
 
 @pytest.mark.req("S0-30")
-def test_the_origins_are_evennias_own_words(played: Played) -> None:
+def test_conversation_origin_is_the_protocol_name_of_evennia(played: Played) -> None:
     assert {
         ("room", "websocket"),
         ("private", "telnet"),

@@ -1,4 +1,4 @@
-"""`make play WORKERS=2` on a real PostgreSQL; then one of other workers is killed over its job."""
+"""Test `make play WORKERS=2` on a real PostgreSQL, and a worker that is killed during its job."""
 
 import subprocess
 import sys
@@ -40,7 +40,7 @@ Column = Callable[[str], list[str]]
 
 @contextmanager
 def worker(name: str, file: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A worker that knows the game by its file alone."""
+    """Run a worker that gets the game only from a worker file."""
     with (file.parent / f"{name}.log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "evennia_ai.cli", "worker", str(file), "--name", name],
@@ -62,7 +62,7 @@ def until(what: str, is_so: Callable[[], bool]) -> None:
 
 @pytest.fixture
 def game(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Evennia, Column]]:
-    """The demo's game, to be played with workers, in a database of its own."""
+    """The demo game with workers, in a database of its own."""
     cluster = shared_cluster(tmp_path)
     monkeypatch.setenv(workers.ADDRESS, cluster.make("by_workers"))
     monkeypatch.setenv(workers.DEMO, "")
@@ -73,7 +73,7 @@ def game(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Even
     made.end()
 
 
-def test_workers_learn_in_play_and_one_that_is_killed_is_stood_in_for(game, tmp_path, capsys):
+def test_workers_store_memories_and_redo_the_job_of_a_killed_worker(game, tmp_path, capsys):
     evennia, column = game
     play_with_workers(evennia, 2)
     said = capsys.readouterr().out
@@ -91,7 +91,7 @@ def test_workers_learn_in_play_and_one_that_is_killed_is_stood_in_for(game, tmp_
             job = "SELECT status::text FROM procrastinate_jobs"
             until("it has the job", lambda: "doing" in column(job))
             first.kill()
-        # What the dead one had is done again, or lapses where newer work waited for it.
+        # The killed worker's job is done again, or lapses if a newer job replaces it.
         memory = "SELECT text FROM evennia_ai_memory"
         with worker("second", file):
             until("it is learnt", lambda: any("I fear the eel" in one for one in column(memory)))

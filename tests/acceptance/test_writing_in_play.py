@@ -1,7 +1,6 @@
-"""A real server: an NPC writes a letter, and players read it, carry it and give it on.
+"""Test letters of an NPC on a real server: players read, carry and give them.
 
-One evening is held over telnet with a scripted model and written down; the tests read what was
-written.
+One conversation is held over telnet with a scripted model. The tests read what was printed.
 """
 
 from collections.abc import Iterator
@@ -47,7 +46,7 @@ replies:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evening:
-    """What the builder's client showed, and the player's to whom the letter was given."""
+    """What the builder's client printed, and the client of the player who got the letter."""
 
     asked: str
     looked: str
@@ -92,12 +91,12 @@ def evening(game: Evennia) -> Evening:
 
 
 @pytest.mark.req("S0-31")
-def test_the_letter_is_handed_over_before_all_eyes(evening: Evening) -> None:
+def test_room_sees_the_npc_hand_over_a_letter(evening: Evening) -> None:
     assert 'gives you a letter "Low water here".' in evening.asked
 
 
 @pytest.mark.req("S0-31")
-def test_look_at_a_letter_names_the_command_read_which_shows_its_words(evening: Evening) -> None:
+def test_look_at_a_letter_names_the_read_command_that_shows_the_text(evening: Evening) -> None:
     assert 'It can be read: read letter "Low water here"' in evening.looked
     assert "ferry" not in evening.looked
     lines = [line.strip() for line in evening.read.splitlines()]
@@ -105,17 +104,17 @@ def test_look_at_a_letter_names_the_command_read_which_shows_its_words(evening: 
     assert "the ferry leaves at dawn. $eval(1) {x} http: //evil.example" in lines
 
 
-def test_the_limit_of_a_day_is_kept(evening: Evening) -> None:
+def test_second_letter_of_a_day_is_not_written(evening: Evening) -> None:
     assert "gives you" not in evening.asked_again
 
 
 @pytest.mark.req("S0-31")
-def test_the_letter_outlasts_a_reload_and_can_be_given_on(evening: Evening) -> None:
+def test_letter_survives_a_reload_and_can_be_given_to_a_player(evening: Evening) -> None:
     assert "the ferry leaves at dawn" in evening.read_after_reload
     assert "the ferry leaves at dawn" in evening.read_by_player
 
 
-def test_the_call_is_recorded_before_the_letter_is_there_and_its_result_after(
+def test_tool_call_is_recorded_before_and_the_result_after_the_letter(
     evening: Evening, game: Evennia
 ) -> None:
     wanted = "SELECT kind, created_at FROM evennia_ai_record WHERE kind IN"
@@ -129,5 +128,5 @@ def test_the_call_is_recorded_before_the_letter_is_there_and_its_result_after(
     assert int(rows[0][1]) <= int(made) <= rows[1][1]
 
 
-def test_nothing_went_wrong(evening: Evening, game: Evennia) -> None:
+def test_server_log_has_no_traceback_after_writing(evening: Evening, game: Evennia) -> None:
     assert "Traceback" not in logs_of(game)

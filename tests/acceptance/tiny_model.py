@@ -1,10 +1,10 @@
-"""A language model that nobody has to download: random weights, written here, served by llama.cpp.
+"""Make a tiny language model with random weights, and serve it with llama.cpp.
 
-As a program, `python -m tests.acceptance.tiny_model FOLDER TEMPLATE`, it writes the model into the
-folder, serves it on a free port of this machine and prints the address; it ends with its standard
-input. What the model says means nothing: small letters and spaces, so that an NPC can say them,
-until its time is up. The weights come from a fixed seed. With the template `instruct` it serves
-SmolLM2-135M-Instruct instead, a real model with a template and a tokenizer of its own.
+`python -m tests.acceptance.tiny_model FOLDER TEMPLATE` writes the model into the folder, serves it
+on a free port of this machine, and prints the address. It ends when its standard input closes. The
+weights come from a fixed seed, so nothing is downloaded. The model writes small letters and spaces
+without meaning until it reaches its limit of tokens. With the template `instruct`,
+SmolLM2-135M-Instruct is served instead: a real model with its own chat template and tokenizer.
 """
 
 import sys
@@ -23,7 +23,7 @@ SEED: Final = 20
 WIDTH, HEADS, LAYERS, FEED_FORWARD = 64, 4, 2, 256
 CONTEXT_TOKENS: Final = 32_768
 SLOTS: Final = 2
-"""How many prompts the server keeps in its cache at a time; the context is shared by them."""
+"""The number of prompts in the server's cache. They share the context."""
 
 MERGES: Final = ("t h", "th e", "a n", "i n", "e r", "o u")
 CONTROL: Final = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
@@ -47,11 +47,11 @@ _ORDER: Final = """\
 {%- endfor -%}
 """
 TEMPLATES: Final = {"open": _MESSAGES, "strict": _ORDER + _MESSAGES}
-"""ChatML, which takes messages in any order, and as models have it that refuse most orders."""
+"""Chat templates: "open" takes messages in any order; "strict" takes only alternating roles."""
 
 
 def write(path: Path, *, template: str) -> None:
-    """Write the model, with its chat template."""
+    """Write the model with a chat template to a file."""
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_name("tiny")
     writer.add_context_length(CONTEXT_TOKENS)
@@ -72,13 +72,13 @@ def write(path: Path, *, template: str) -> None:
 
 
 def vocabulary() -> list[str]:
-    """Every byte, a few words, and what no text can say."""
+    """Return the model's tokens: every byte, a few words, and the control tokens."""
     merged = [merge.replace(" ", "") for merge in MERGES]
     return [*_byte_letters(), *merged, *CONTROL]
 
 
 def _byte_letters() -> list[str]:
-    """The letter that stands for each byte in a byte-level vocabulary, as GPT-2 chose them."""
+    """Return the letter for each byte, as in GPT-2's byte-level vocabulary."""
     printable = set(chain(range(33, 127), range(161, 173), range(174, 256)))
     unprintable = iter(range(256, 512))
     return [chr(byte if byte in printable else next(unprintable)) for byte in range(256)]
@@ -105,7 +105,7 @@ def _tensors(word_count: int) -> dict[str, numpy.ndarray]:
 
     ones = numpy.ones(WIDTH, dtype=numpy.float32)
     spoken = weights(word_count, WIDTH, scale=1.0)
-    # The score of a word whose weights are 0 is 0, and one of the others is always above that.
+    # A token with weights of 0 scores 0, and some other token always scores higher.
     spoken[[word for word in range(word_count) if word not in SPEAKABLE]] = 0.0
     tensors = {
         "token_embd.weight": weights(word_count, WIDTH),
@@ -127,7 +127,7 @@ def _tensors(word_count: int) -> dict[str, numpy.ndarray]:
 
 
 def serve(path: Path) -> xllamacpp.Server:
-    """Serve the model of this file on a free port of this machine, with one thread."""
+    """Serve a model file on a free port of this machine, with one thread."""
     params = xllamacpp.CommonParams()
     params.model.path = str(path)
     params.n_ctx = CONTEXT_TOKENS
@@ -140,7 +140,7 @@ def serve(path: Path) -> xllamacpp.Server:
 
 
 def instruct_model() -> Path:
-    """The file of the packaged instruct model."""
+    """Return the file of the instruct model, which a package contains."""
     found = find_spec(INSTRUCT_PACKAGE)
     assert found is not None
     (path,) = Path(str(found.origin)).parent.glob("*.gguf")

@@ -1,7 +1,7 @@
-"""The web client of a few lines: a websocket that speaks to the game as Evennia's page does.
+"""A small web client: it talks to the game over a websocket, as Evennia's page does.
 
-Frames of text hold JSON, `[what, [arguments], {options}]`; what is shown comes as HTML. Standard
-library only, so that what the game sends is read by other code than what sends it.
+Text frames contain JSON: `[name, [arguments], {options}]`. The game sends text as HTML. Only the
+standard library is used, so the game's websocket code is not tested against itself.
 """
 
 import base64
@@ -27,16 +27,15 @@ _TAG: Final = re.compile(r"<[^>]*>")
 
 
 class RefusedError(Exception):
-    """The game let no websocket be opened; the text is what it answered."""
+    """The game refused to open a websocket. The text is the game's response."""
 
 
 class WebClient(Client):
-    """A player's web client; `frames` is all that came since the last line was typed.
+    """A player's web client. `frames` has everything received since the last typed line.
 
-    `origin` is of the page that opened it, as a browser would say.
+    `origin` is the address of the page, which a browser sends.
 
-    Raises:
-        RefusedError: the game lets this page open no websocket.
+    Raises RefusedError if the game refuses this page.
     """
 
     def __init__(self, host: str, port: int, *, origin: str | None = None) -> None:
@@ -46,8 +45,8 @@ class WebClient(Client):
         self._shake_hands(f"{host}:{port}", origin)
 
     def close(self) -> None:
-        """Say goodbye, and end the connection."""
-        with suppress(OSError):  # the game may have hung up before
+        """Send a closing frame, and close the connection."""
+        with suppress(OSError):  # the game may have closed the connection
             self._send(_CLOSE, struct.pack(">H", 1000))
         super().close()
 
@@ -55,11 +54,11 @@ class WebClient(Client):
         self.tell("text", line)
 
     def tell(self, what: str, *arguments: Any, **options: Any) -> None:
-        """Send one of Evennia's input functions, such as `client_options`."""
+        """Call one of Evennia's input functions, such as `client_options`."""
         self.send_frame(json.dumps([what, arguments, options]).encode())
 
     def send_frame(self, payload: bytes, *, opcode: int = _TEXT) -> None:
-        """Send a whole frame, of what no page would send; what came before is forgotten."""
+        """Forget the received frames, and send one frame, also one that no browser would send."""
         self.forget()
         self._send(opcode, payload)
 
@@ -92,7 +91,7 @@ class WebClient(Client):
         assert accepted in head, head
 
     def _send(self, opcode: int, payload: bytes) -> None:
-        """Send one whole frame, masked as a client has to."""
+        """Send one frame, masked as the protocol demands of clients."""
         length = len(payload)
         if length < 126:
             size = bytes([0x80 | length])
@@ -117,7 +116,7 @@ class WebClient(Client):
         return opcode != _CLOSE
 
     def _frame(self) -> tuple[int, bytes] | None:
-        """The next whole frame of what was read; the game sends neither parts nor masks."""
+        """Return the next complete frame, or None. The game sends no fragments and no masks."""
         data = self._rest
         if len(data) < 2:
             return None
@@ -133,7 +132,7 @@ class WebClient(Client):
 
 @contextmanager
 def at_the_web_client(game: Evennia, name: str, password: str) -> Iterator[WebClient]:
-    """Somebody at the web client, once the character is there."""
+    """Log in at the web client, and wait until the account controls its character."""
     with WebClient(HOST, game.ports.websocket) as client:
         client.wait_for("connect <name> <password>")
         client.send(f"connect {name} {password}")

@@ -20,9 +20,9 @@ from tests.docs.fences import PAGES, ROOT, blocks
 PROGRAM = ("evennia-ai", ".venv/bin/evennia-ai")
 ELSEWHERE = {
     "make play": "tests/acceptance/test_newcomer_plays.py"
-    "::test_the_npc_answers_as_a_client_sees_it",
+    "::test_first_run_prints_the_reply_of_the_npc",
     "make stop": "tests/acceptance/test_newcomer_plays.py"
-    "::test_stopping_ends_every_process_and_a_new_start_loses_nothing",
+    "::test_stop_ends_all_processes_and_restart_keeps_the_history",
     "make test": "tests/setup/test_test_start.py",
     "make check": "tests/setup/test_test_start.py",
     'pip install "/path/to/evennia_ai[game]"': "tests/setup/test_install_into_another_game.py"

@@ -1,4 +1,4 @@
-"""The kept cases of the demo village: they hold, an edit of lore breaks them, accepting mends."""
+"""Test the kept cases of the demo: they hold, fail after an edit of lore, and can be accepted."""
 
 from typing import Any
 

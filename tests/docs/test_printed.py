@@ -33,7 +33,7 @@ def _trace_of(scenario: str) -> Callable[..., str]:
 
 
 def _a_talk(village: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> str:
-    """Return the conversation of the README, without lines that the client repeats."""
+    """Return the conversation of the README, without the typed lines that a client repeats."""
     [block] = [one for one in blocks("output") if one.page == "README.md"]
     typed = [line.removeprefix("> ") for line in block.lines if line.startswith("> ")]
     assert len(typed) == 4

@@ -1,4 +1,4 @@
-"""A fact: the NPC knows what the weather is."""
+"""A fact for every prompt: the weather in the NPC's room."""
 
 
 def weather(npc, event, conversation):

@@ -1,4 +1,4 @@
-"""Characters that others know by a short description until they are told a name."""
+"""Characters that other characters know by a short description until they learn a name."""
 
 from evennia.contrib.rpg.rpsystem import ContribRPCharacter
 

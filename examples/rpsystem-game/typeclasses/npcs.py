@@ -6,4 +6,4 @@ from evennia_ai import AIMixin
 
 
 class NPC(AIMixin, Character):
-    """A character with a mind; the mixin stands before the character class."""
+    """A character with a mind. The mixin must be listed before the character class."""

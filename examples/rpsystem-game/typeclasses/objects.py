@@ -4,7 +4,7 @@ from evennia.contrib.rpg.rpsystem import ContribRPObject
 
 
 class ObjectParent:
-    """What all things, characters, rooms and exits have in common; Evennia's exits.py wants it."""
+    """The common base of things, characters, rooms and exits. Evennia's exits.py imports it."""
 
 
 class Object(ObjectParent, ContribRPObject):

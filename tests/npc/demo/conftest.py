@@ -1,6 +1,7 @@
-"""A game that was never started before, and one in which the demo is built: made once a file.
+"""Games for the tests of the demo: never started, with the demo, or in use before the demo.
 
-Nothing of Evennia or the demo at the top, which start later.
+Each game is made once per test file. This module must not import Evennia or the demo at its top,
+because they start later.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from evennia_ai.engine.actors import trusted
 
 @pytest.fixture(scope="module", autouse=True)
 def _files() -> Iterator[None]:
-    """The demo's files are read once for a file's tests, and not for each build."""
+    """Read the demo's files once per test file instead of once per build."""
     from world import build_demo
 
     with pytest.MonkeyPatch.context() as patch:
@@ -26,7 +27,7 @@ def _files() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def _limbo(world: Callable[[], AbstractContextManager[None]]) -> Iterator[int]:
-    """The id of the one room of a game as Evennia's first start leaves it, with its channels."""
+    """The ID of the only room of a game after Evennia's first start, with the default channels."""
     from django.conf import settings
     from evennia.comms.models import ChannelDB
     from evennia.server.initial_setup import LIMBO_DESC
@@ -47,7 +48,7 @@ def _limbo(world: Callable[[], AbstractContextManager[None]]) -> Iterator[int]:
 
 @pytest.fixture(scope="module")
 def _demo(_limbo: int, world: Callable[[], AbstractContextManager[None]]) -> Iterator[int]:
-    """The id of the first room, once the demo is built: the longest part of most of these tests."""
+    """The ID of the first room after the demo was built."""
     from world import build_demo
 
     with world(), pytest.MonkeyPatch.context() as patch:
@@ -58,7 +59,7 @@ def _demo(_limbo: int, world: Callable[[], AbstractContextManager[None]]) -> Ite
 
 @pytest.fixture(scope="module")
 def _settled(_limbo: int, world: Callable[[], AbstractContextManager[None]]) -> Iterator[int]:
-    """The id of the first room of a game in which people were before the demo was built."""
+    """The ID of the first room of a game that had players before the demo was built."""
     from django.conf import settings
     from evennia.accounts.models import AccountDB
     from evennia.utils.create import create_object
@@ -82,19 +83,19 @@ def _settled(_limbo: int, world: Callable[[], AbstractContextManager[None]]) -> 
 
 @pytest.fixture
 def settled(_settled: int, db: None, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The first room of a game in which people were before the demo was built."""
+    """The first room of a game that had players before the demo was built."""
     return _start_in(_settled, monkeypatch)
 
 
 @pytest.fixture
 def new_game(_limbo: int, db: None, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The first room of a new game, where everybody starts."""
+    """The first room of a new game, in which all characters start."""
     return _start_in(_limbo, monkeypatch)
 
 
 @pytest.fixture
 def demo(_demo: int, db: None, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The first room of a game in which the demo is built."""
+    """The first room of a game with the demo."""
     return _start_in(_demo, monkeypatch)
 
 

@@ -1,4 +1,4 @@
-"""What is where in a game with the demo."""
+"""Find the objects of the demo."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from world import build_demo
 
 
 def tagged(name: str) -> Any:
-    """The one object that the demo made under this name, as `room:landing`."""
+    """Return the only object that the demo made under a name, such as `room:landing`."""
     found = list(ObjectDB.objects.get_by_tag(name, category=build_demo.TAG))
     assert len(found) == 1, name
     return found[0]

@@ -1,4 +1,4 @@
-"""The first build of the demo in a new game: what it makes, and what it leaves out."""
+"""Test the first build of the demo in a new game."""
 
 from typing import Any
 
@@ -16,14 +16,16 @@ pytestmark = pytest.mark.usefixtures("new_game")
 
 
 @pytest.mark.long
-def test_what_is_made_is_told_and_nothing_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+def test_first_demo_build_prints_every_part_and_omits_none(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     made = build_demo.build()
     assert len(made) == len(capsys.readouterr().out.splitlines())
     assert not [line for line in made if "left out" in line]
 
 
 @pytest.mark.long
-def test_a_first_room_that_somebody_changed_is_not_the_landing(new_game: Any) -> None:
+def test_landing_is_a_new_room_if_limbo_was_changed(new_game: Any) -> None:
     new_game.db.desc = "Our own lobby."
     build_demo.build()
     assert tagged("room:landing") != new_game
@@ -31,7 +33,7 @@ def test_a_first_room_that_somebody_changed_is_not_the_landing(new_game: Any) ->
 
 
 @pytest.mark.long
-def test_without_passwords_there_are_no_accounts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demo_build_makes_no_accounts_without_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "DEMO_PASSWORDS", None)
 
     assert "accounts was left out" in " ".join(build_demo.build())
@@ -39,7 +41,7 @@ def test_without_passwords_there_are_no_accounts(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.long
-def test_a_part_that_cannot_be_made_is_told_and_tried_again() -> None:
+def test_failed_part_of_the_demo_is_reported_and_built_at_the_next_start() -> None:
     components.create(read_content().components[2].changed(key="weather"), by=trusted("Tamsin"))
     first = build_demo.build()
     (line,) = (line for line in first if "left out" in line)

@@ -1,4 +1,4 @@
-"""What the demo made in the game, and what a later start makes of what a builder did to it."""
+"""Test what the demo builds, and how later builds treat the edits of builders."""
 
 import re
 from dataclasses import replace
@@ -45,7 +45,7 @@ def counts() -> dict[str, int]:
     }
 
 
-def test_every_room_exit_person_and_thing_of_the_files_is_made(content: DemoContent) -> None:
+def test_demo_build_makes_every_room_exit_npc_and_object_of_its_files(content: DemoContent) -> None:
     for room in content.rooms:
         made = tagged(f"room:{room.id}")
         assert (made.key, made.db.desc) == (room.key, room.desc)
@@ -58,7 +58,7 @@ def test_every_room_exit_person_and_thing_of_the_files_is_made(content: DemoCont
         assert set(one.aliases) <= set(here[0].aliases.all())
 
 
-def test_what_belongs_to_the_scenery_stays(content: DemoContent) -> None:
+def test_scenery_of_the_demo_cannot_be_taken(content: DemoContent) -> None:
     anna = AccountDB.objects.get_account_from_name("anna").characters.all()[0]
     for thing in content.objects:
         there = tagged(f"room:{thing.room}").contents
@@ -66,7 +66,7 @@ def test_what_belongs_to_the_scenery_stays(content: DemoContent) -> None:
         assert not made.access(anna, "get")
 
 
-def test_a_thing_of_an_older_demo_stays_too_unless_somebody_locked_it() -> None:
+def test_get_lock_is_added_to_an_older_demo_object_unless_customised() -> None:
     seal, post = (obj for obj in tagged("room:bell_steps").contents if not obj.destination)
     built = [name for name in ServerConfig.objects.conf(build_demo.BUILT) if "stays:" not in name]
     ServerConfig.objects.conf(build_demo.BUILT, built)
@@ -76,7 +76,7 @@ def test_a_thing_of_an_older_demo_stays_too_unless_somebody_locked_it() -> None:
     assert (seal.locks.get("get"), post.locks.get("get")) == ("get:false()", "get:perm(Builder)")
 
 
-def test_who_comes_into_play_is_shown_three_things_to_try() -> None:
+def test_demo_shows_three_commands_to_a_new_character() -> None:
     anna = AccountDB.objects.get_account_from_name("anna").characters.all()[0]
     anna.location = tagged("room:landing")
     told = list(things_to_try(anna))
@@ -86,7 +86,7 @@ def test_who_comes_into_play_is_shown_three_things_to_try() -> None:
     assert list(things_to_try(anna)) == []
 
 
-def test_an_npc_plays_its_card_and_has_its_note_and_its_fallback_line(
+def test_demo_npc_has_its_card_note_and_fallback_line(
     content: DemoContent,
 ) -> None:
     for person, note in zip(content.npcs, content.notes, strict=True):
@@ -102,7 +102,7 @@ def test_an_npc_plays_its_card_and_has_its_note_and_its_fallback_line(
         ]
 
 
-def test_components_and_the_lorebook_count_in_the_whole_game(content: DemoContent) -> None:
+def test_demo_components_and_lorebooks_have_their_scopes(content: DemoContent) -> None:
     for component in content.components:
         stored = components.registry().get(component.key)
         assert (stored.id, stored.content) == (component.id, component.content)
@@ -112,7 +112,7 @@ def test_components_and_the_lorebook_count_in_the_whole_game(content: DemoConten
     assert [book.name for book in lorebooks.books_for([zone])] == ["hearsay"]
 
 
-def test_the_wikis_are_there_for_the_npcs_of_the_files(content: DemoContent) -> None:
+def test_demo_knowledge_bases_are_bound_to_their_npcs(content: DemoContent) -> None:
     for wiki in content.wikis:
         base = knowledge_bases.get_base(wiki.key)
         assert base.pages == len(list((DEMO / "knowledge" / wiki.key).rglob("*.md")))
@@ -121,12 +121,12 @@ def test_the_wikis_are_there_for_the_npcs_of_the_files(content: DemoContent) -> 
         assert set(knowledge_bases.assigned_to(wiki.key)) == npcs
 
 
-def test_who_has_a_wiki_can_search_it(content: DemoContent) -> None:
+def test_npc_with_a_demo_knowledge_base_has_the_search_tool(content: DemoContent) -> None:
     for npc in {npc for wiki in content.wikis for npc in wiki.npcs}:
         assert TOOL in settings_of(tagged(f"npc:{npc}")).tools
 
 
-def test_pages_that_nobody_touched_follow_the_demo() -> None:
+def test_unedited_pages_are_updated_by_a_new_demo_edition() -> None:
     edited, removed, older = (page_name(one) for one in ("Saltholm", "Grey Salt", "The Slee"))
     for name, by in ((edited, "Tamsin"), (older, build_demo.BY)):
         page = pages.page_or_none("harbour", name)
@@ -147,14 +147,14 @@ def test_pages_that_nobody_touched_follow_the_demo() -> None:
     assert [told[name].body[:8] for name in (edited, older)] == ["As Tamsi", "The Slee"]
 
 
-def test_building_twice_makes_nothing_and_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_second_demo_build_makes_and_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     before = counts()
     assert build_demo.build() == []
     assert capsys.readouterr().out == ""
     assert counts() == before
 
 
-def test_what_a_builder_edited_survives_the_next_start() -> None:
+def test_edits_of_builders_survive_the_next_demo_build() -> None:
     oren = tagged("npc:oren")
     landing = tagged("room:landing")
     landing.db.desc = "A new jetty, and nobody trusts it yet."
@@ -180,7 +180,7 @@ def test_what_a_builder_edited_survives_the_next_start() -> None:
 
 
 def an_older_demo() -> None:
-    """The game as an older edition of the demo left it: one book, with another text."""
+    """Make the game look like one with an older demo: one lorebook, with another text."""
     lorebooks.LOREBOOKS.remove("hearsay", by=build_demo.BY)
     lorebooks.save_book("harbour", '{"entries": []}', by=build_demo.BY)
     built = ServerConfig.objects.conf(build_demo.BUILT)
@@ -188,7 +188,7 @@ def an_older_demo() -> None:
     ServerConfig.objects.conf(build_demo.BUILT, older)
 
 
-def test_a_lorebook_that_nobody_touched_follows_the_demo_and_new_books_come_in() -> None:
+def test_unedited_lorebook_is_updated_and_new_books_are_added_by_a_new_demo_edition() -> None:
     an_older_demo()
 
     assert build_demo.build() == ["lorebook harbour, in a new edition", "lorebook hearsay"]
@@ -198,28 +198,28 @@ def test_a_lorebook_that_nobody_touched_follows_the_demo_and_new_books_come_in()
     assert build_demo.build() == []
 
 
-def test_a_lorebook_that_a_builder_edited_does_not_follow_the_demo() -> None:
+def test_edited_lorebook_is_kept_by_a_new_demo_edition() -> None:
     an_older_demo()
     lorebooks.save_book("harbour", '{"entries": [], "name": "ours"}', by=trusted("Tamsin"))
     assert build_demo.build() == ["lorebook hearsay"]
     assert lorebooks.get_book("harbour").source == '{"entries": [], "name": "ours"}'
 
 
-def test_a_lorebook_that_a_builder_removed_does_not_come_back_in_a_new_edition() -> None:
+def test_removed_lorebook_stays_removed_in_a_new_demo_edition() -> None:
     an_older_demo()
     lorebooks.LOREBOOKS.remove("harbour", by=trusted("Tamsin"))
     assert build_demo.build() == ["lorebook hearsay"]
     assert "harbour" not in lorebooks.LOREBOOKS.list_keys()
 
 
-def test_a_lorebook_that_a_builder_detached_is_renewed_where_it_is() -> None:
+def test_detached_lorebook_is_updated_but_not_attached_by_a_new_demo_edition() -> None:
     an_older_demo()
     lorebooks.LOREBOOKS.unassign(GAME, "harbour", by=trusted("Tamsin"))
     assert "lorebook harbour, in a new edition" in build_demo.build()
     assert lorebooks.LOREBOOKS.assigned_to("harbour") == ()
 
 
-def test_what_a_builder_removed_stays_removed() -> None:
+def test_removed_demo_parts_stay_removed_after_the_next_build() -> None:
     components.COMPONENTS.remove("mood", by=trusted("Tamsin"))
     tagged("npc:brida").delete()
     notes.clear_notes(str(tagged("npc:oren").id), by=trusted("Tamsin"))
@@ -233,21 +233,21 @@ def test_what_a_builder_removed_stays_removed() -> None:
     assert notes.notes_for(str(tagged("npc:oren").id)) == ()
 
 
-def test_a_part_taken_off_the_list_is_made_again() -> None:
+def test_demo_part_missing_from_the_built_list_is_made_again() -> None:
     components.COMPONENTS.remove("mood", by=trusted("Tamsin"))
     built = ServerConfig.objects.conf(build_demo.BUILT)
     ServerConfig.objects.conf(build_demo.BUILT, [n for n in built if n != "component:mood"])
     assert build_demo.build() == ["component mood"]
 
 
-def test_evennias_first_room_becomes_the_landing_where_new_characters_start(
+def test_limbo_becomes_the_ferry_landing(
     demo: Any,
 ) -> None:
     assert tagged("room:landing") == demo
     assert demo.key == "The Ferry Landing"
 
 
-def test_the_demo_accounts_can_log_in_and_their_characters_arrive_at_the_landing() -> None:
+def test_characters_of_demo_accounts_arrive_at_the_landing() -> None:
     for role, character_name, permission in build_demo.ACCOUNTS:
         name, password = getattr(settings.DEMO_PASSWORDS, role)
         account = AccountDB.objects.get_account_from_name(name)
@@ -260,7 +260,7 @@ def test_the_demo_accounts_can_log_in_and_their_characters_arrive_at_the_landing
         assert character.location == tagged("room:landing")
 
 
-def test_the_accounts_of_an_older_demo_get_the_passwords_that_are_no_longer_public() -> None:
+def test_public_password_of_an_older_demo_is_replaced() -> None:
     ServerConfig.objects.conf(
         build_demo.BUILT,
         [
@@ -277,7 +277,7 @@ def test_the_accounts_of_an_older_demo_get_the_passwords_that_are_no_longer_publ
     assert anna.check_password(settings.DEMO_PASSWORDS.player[1])
 
 
-def test_new_passwords_in_the_file_are_those_of_the_demos_own_accounts(
+def test_demo_account_gets_the_new_password_of_the_logins_file(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     renewed = replace(settings.DEMO_PASSWORDS, player=("anna", "another-one"), edition="2")
@@ -287,7 +287,7 @@ def test_new_passwords_in_the_file_are_those_of_the_demos_own_accounts(
     assert AccountDB.objects.get_account_from_name("anna").check_password("another-one")
 
 
-def test_a_password_that_somebody_changed_stays_at_the_next_start() -> None:
+def test_changed_password_of_a_demo_account_is_kept() -> None:
     anna = AccountDB.objects.get_account_from_name("anna")
     anna.set_password("of-annas-own")
     anna.save()
@@ -296,7 +296,7 @@ def test_a_password_that_somebody_changed_stays_at_the_next_start() -> None:
     assert anna.check_password("of-annas-own")
 
 
-def test_a_builder_may_edit_everything_and_go_everywhere_and_a_player_may_not() -> None:
+def test_demo_builder_can_edit_and_teleport_and_demo_player_cannot() -> None:
     builder, player = (
         AccountDB.objects.get_account_from_name(name).characters.all()[0]
         for name, _ in (settings.DEMO_PASSWORDS.builder, settings.DEMO_PASSWORDS.player)

@@ -1,1 +1,1 @@
-"""Hostile texts against whole turns: a corpus, the ways it goes in, and what must hold after it."""
+"""Tests of whole turns with hostile texts: a corpus, the ways in, and the invariants afterwards."""

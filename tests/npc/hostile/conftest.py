@@ -1,4 +1,4 @@
-"""Failures of the checks of this folder tell what was compared."""
+"""Let pytest show the compared values when a check of this folder fails."""
 
 import pytest
 

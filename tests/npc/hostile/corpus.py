@@ -1,4 +1,4 @@
-"""The corpus of `corpus.yaml` as values."""
+"""Read the hostile texts of `corpus.yaml`."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -7,15 +7,15 @@ from pathlib import Path
 import yaml
 
 MARK = "Xyzzy"
-"""Stands in every text whose way is to be followed, and in nothing else."""
+"""A word in each hostile text that is followed through the game, and in no other text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One hostile text: where it goes in, and why it is dangerous.
+    """A hostile text, the ways in which it enters the game, and why it is dangerous.
 
-    `reads` is what of it a model must be shown as it stands. `unmarked`: it does not hold the mark.
-    `moves`: it may choose where in the history it stands.
+    `reads` is the part that a model must receive unchanged. An `unmarked` text does not contain
+    the mark. A text that `moves` may choose its place in the history.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Case:
 
 @cache
 def corpus() -> tuple[Case, ...]:
-    """All cases, in the order of the file."""
+    """Return all cases, in the order of the file."""
     given = yaml.safe_load((Path(__file__).parent / "corpus.yaml").read_text(encoding="utf-8"))
     return tuple(_case(**one) for one in given)
 

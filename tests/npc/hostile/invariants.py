@@ -1,7 +1,7 @@
-"""What must hold after any hostile text, in one place.
+"""Check what must hold after any hostile text has entered the game.
 
-Each check takes what was played, most of them with `like`: what came of a harmless text that went
-the same way. They raise AssertionError with what was wrong.
+Most checks compare the play with `like`, the play of a harmless text that entered in the same way.
+A check that fails raises AssertionError.
 """
 
 import json
@@ -19,7 +19,7 @@ from tests.npc.hostile.playing import Played
 from tests.npc.hostile.ways import HARMLESS, NAMES
 
 MOST_SECONDS = 5.0
-"""Generous: a play of four turns takes a tenth of a second."""
+"""Processor time; much more than the tenth of a second that a play of four turns takes."""
 
 LINE_ENDS = re.compile("[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 GAME, TOOL = "Game instruction", "Tool result"
@@ -33,10 +33,10 @@ FRAMES = {
     "merged names": (GAME, TOOL),
     "nameless": (),
 }
-"""Which frames mean something to a kind of server; to others they are words."""
+"""The frames that each kind of server reads as marks. For other servers they are words."""
 
 APART = frozenset({"names", "nameless"})
-"""Kinds of servers that are told who speaks beside the text, or not at all."""
+"""Kinds of servers that get the speaker's name outside the text, or not at all."""
 
 LABEL = re.compile(r"(?!- )(?P<label>[^\s:：][^:：\n]{0,63})[:：](?=\s|$)")
 FRAMED = re.compile(r"^\[(Game instruction|Tool result)\]\n.*?^\[/\1\]$", re.DOTALL | re.MULTILINE)
@@ -44,7 +44,7 @@ TAG = re.compile(r"<(?!br>)[^>]*>")
 
 
 def problems(case: Case, played: Played, like: Played, *, way: str, roles: str) -> list[str]:
-    """What does not hold, each with the name of its check."""
+    """Return the failures, each with the name of its check."""
     checks = _checks(case, played, like, way=way, roles=roles)
     return [found for check in checks if (found := _problem(check))]
 
@@ -93,7 +93,7 @@ Prompt = Sequence[ChatMessage]
 def _prompts(
     played: Played, like: Played
 ) -> Iterator[tuple[str, Sequence[Prompt], Sequence[Prompt]]]:
-    """The prompts that were made while the model was well, for each kind of server."""
+    """Yield the prompts before the model obeys the text, for each kind of server."""
     count = min(played.steady, like.steady)
     asked = [request.messages for request in played.requests[:count]]
     yield "asked", asked, [request.messages for request in like.requests[:count]]
@@ -107,12 +107,12 @@ def _everything(played: Played) -> Iterator[tuple[str, Sequence[Prompt]]]:
 
 
 def same_count(played: Played, like: Played) -> None:
-    """The model was asked as often."""
+    """Check that the model got equally many requests."""
     assert played.steady == like.steady
 
 
 def same_shape(prompts: Sequence[Prompt], harmless: Sequence[Prompt]) -> None:
-    """The roles in their order, who called what, and where the results are."""
+    """Check that roles, tool calls and results have the same order."""
     assert [_shape(one) for one in prompts] == [_shape(one) for one in harmless]
 
 
@@ -126,21 +126,21 @@ def _shape(prompt: Prompt) -> list[tuple[str, tuple[str, ...], str | None]]:
 def same_system_messages(
     prompts: Sequence[Prompt], harmless: Sequence[Prompt], *, way: str
 ) -> None:
-    """Byte for byte, but for a name that a template asks for, and what an author of lore wrote."""
+    """Check that system messages are equal, except for names and an author's lore."""
     for one, other in _pairs(prompts, harmless):
         if one.role == "system" and way not in NAMES and way != "lore":
             assert one.content == other.content
 
 
 def only_in_its_place(prompts: Sequence[Prompt], harmless: Sequence[Prompt]) -> None:
-    """The text stands where the harmless one stands, and nothing around it is different."""
+    """Check that prompts differ only at the place of the text."""
     for one, other in _pairs(prompts, harmless):
         assert _around(other.content).fullmatch(_at_margin(one.content)), (one, other)
         assert HARMLESS in (other.name or "") or one.name == other.name
 
 
 def _around(harmless: str) -> re.Pattern[str]:
-    """Anything in the place of the harmless text: a name may have another article, or quotes."""
+    """Return a pattern with any text at the place of the harmless text and its article."""
     pattern = re.escape(_at_margin(harmless))
     pattern = pattern.replace(rf"a\ {HARMLESS}", "(?:.*)")
     return re.compile(pattern.replace(HARMLESS, "(?:.*)"), re.DOTALL)
@@ -151,9 +151,9 @@ def _at_margin(text: str) -> str:
 
 
 def same_labels(prompts: Sequence[Prompt], harmless: Sequence[Prompt], *, way: str) -> None:
-    """Nobody's words begin a line with the label of a speaker or a fact; a name is its own label.
+    """Check that hostile text starts no line with the label of a speaker or a fact.
 
-    Where a name is hostile, its label must not begin with one that others have.
+    A hostile name is a label itself. It must differ from the other labels.
     """
     others = {label for one in harmless for label in _labels(one)} - {HARMLESS}
     for one, other in zip(prompts, harmless, strict=True):
@@ -179,12 +179,12 @@ def _labels(prompt: Prompt) -> list[str]:
 def _pairs(
     prompts: Sequence[Prompt], harmless: Sequence[Prompt]
 ) -> Iterable[tuple[ChatMessage, ChatMessage]]:
-    for one, other in zip(prompts, harmless, strict=False):  # `same_shape` tells what is missing
+    for one, other in zip(prompts, harmless, strict=False):  # `same_shape` reports missing messages
         yield from zip(one, other, strict=False)
 
 
 def no_chat_markup(prompts: Sequence[Prompt]) -> None:
-    """No message that is not the game's own holds what a chat template reads as its frame."""
+    """Check that texts contain nothing that a chat template reads as its own marks."""
     for one in chain.from_iterable(prompts):
         for text in (one.name or "", one.content, *(call.arguments for call in one.tool_calls)):
             assert (without_tokens if one.role == "system" else without_tags)(text) == text
@@ -192,7 +192,7 @@ def no_chat_markup(prompts: Sequence[Prompt]) -> None:
 
 
 def frames_are_ours(prompts: Sequence[Prompt], frames: Sequence[str]) -> None:
-    """Frames that mean something stand on lines of their own, opened and closed in turn."""
+    """Check that frames are on lines of their own, alternately opened and closed."""
     if not frames:
         return
     mark = re.compile(rf"\[(/?)(?:{'|'.join(frames)})\]")
@@ -204,7 +204,10 @@ def frames_are_ours(prompts: Sequence[Prompt], frames: Sequence[str]) -> None:
 
 
 def well_formed(prompts: Sequence[Prompt], kind: str) -> None:
-    """A server can take it: calls are objects, results follow them, one system message is first."""
+    """Check that servers accept the prompts: valid calls, each result after its call.
+
+    For strict servers, the first message and no other is the system's.
+    """
     for prompt in prompts:
         called = [call for one in prompt for call in one.tool_calls]
         for call in called:
@@ -218,7 +221,7 @@ def well_formed(prompts: Sequence[Prompt], kind: str) -> None:
 
 
 def never_a_system_message(case: Case, played: Played, *, way: str) -> None:
-    """Nothing of the text is in a message of the system, wherever it was moved to."""
+    """Check that no system message contains the text."""
     if way == "lore" or way in NAMES:
         return
     for request in played.requests:
@@ -227,9 +230,10 @@ def never_a_system_message(case: Case, played: Played, *, way: str) -> None:
 
 
 def reads_as_it_stands(case: Case, played: Played, *, way: str) -> None:
-    """The words that a template would have changed are read as they were written.
+    """Check that a model gets `reads` unchanged, although it looks like a template.
 
-    Not so in a card and in lore, whose macros are filled in, nor in a name, which has no braces.
+    Cards and lore are left out, because their macros are expanded; names, because they lose
+    braces.
     """
     if not case.reads or played.steady == 0 or way in ("card", "lore", "player_name"):
         return
@@ -241,11 +245,11 @@ def reads_as_it_stands(case: Case, played: Played, *, way: str) -> None:
 
 
 def nothing_is_live(screen: Screen) -> None:
-    """No client finds anything to obey in what it was sent."""
+    """Check that a client gets no control sequences, links or HTML tags from the text."""
     for flags in ({"MXP": True, "TRUECOLOR": True}, {"MXP": True, "NOCOLOR": True}):
         for line in screen.telnet(**flags):
             bare = line.removesuffix("\x1b[0m")
-            assert_plain(bare)  # a link is live behind an escape alone
+            assert_plain(bare)  # a link needs an escape character to work
     for html in screen.web():
         assert TAG.findall(html) == [], ascii(html)
 
@@ -254,22 +258,22 @@ def nothing_is_live(screen: Screen) -> None:
 
 
 def no_faults(played: Played) -> None:
-    """Every turn can be replayed, to the byte."""
+    """Check that the replay of every turn equals what was sent."""
     assert played.faults == ()
 
 
 def nothing_changed(played: Played) -> None:
-    """No lock, permission, setting or text of the game is another."""
+    """Check that no lock, permission, setting or component has changed."""
     assert played.changes == ()
 
 
 def bounded(played: Played) -> None:
-    """It does not hold the game up."""
+    """Check that the play took little processor time."""
     assert played.seconds < MOST_SECONDS
 
 
 def one_line_each(logged: Iterable[str]) -> None:
-    """What others wrote makes no line of its own in the log, and acts on no terminal."""
+    """Check that log lines are short and printable, so that the text adds no line."""
     for line in logged:
         if "Traceback (most recent call last)" not in line:
             assert line.isprintable(), ascii(line[:500])

@@ -1,4 +1,4 @@
-"""Plain text: what may come to a client, whoever wrote it. Knows no Evennia."""
+"""Check that text for a client is plain, without use of Evennia."""
 
 import unicodedata
 
@@ -8,7 +8,7 @@ MOST_MARKS = 8
 
 
 def assert_plain(line: str) -> None:
-    """Nothing in it acts on a terminal, is unseen, or piles up."""
+    """Fail if a text has control or invisible characters, or many combining marks."""
     for letter in line:
         unseen = unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Co", "Cn")
         assert letter in "\n" + JOINERS or not unseen, (ascii(letter), ascii(line[:300]))

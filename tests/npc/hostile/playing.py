@@ -1,8 +1,8 @@
-"""Whole turns with a hostile text, and everything that came of them as values.
+"""Play whole turns with a hostile text, and return everything that came of them.
 
-The text comes in, is answered, is in the history of the next turn; then the model itself obeys it
-in every way it has, and what it did is in the history of one turn more. Evennia must be started
-before this is imported.
+The text enters the game, is answered, and is in the history of the next turn. Then the model obeys
+the text in every way, and one more turn has the model's acts in its history. Evennia must be
+started before this module is imported.
 """
 
 import time
@@ -24,7 +24,7 @@ from tests.npc.hostile.scene import FITTED, NATIVE, Scene, furnish
 from tests.npc.hostile.ways import FROM_OUTSIDE, QUESTION, WAYS
 
 ROLES: Mapping[str, RoleProfile] = {"native": NATIVE, "fitted": FITTED}
-"""How the servers take messages that are really asked."""
+"""The kinds of servers that get the requests."""
 
 OTHERS: Mapping[str, RoleProfile] = {
     "open, told": replace(OPEN, tools="schema"),
@@ -34,7 +34,7 @@ OTHERS: Mapping[str, RoleProfile] = {
     "merged names": replace(STRICT, speakers="name", tools="none"),
     "nameless": replace(OPEN, speakers="none"),
 }
-"""How other servers would have been sent the same prompts."""
+"""Other kinds of servers, for which the same prompts are adapted but not sent."""
 
 LOOKED_AT = (
     "ai oren",
@@ -53,16 +53,16 @@ LOOKED_AT = (
     "component/preview/full oren = hello",
     "lore/why oren = 1",
 )
-"""What a builder looks at after the turns."""
+"""What a builder types after the turns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """What came of a play.
+    """The results of a play.
 
-    The first `steady` requests were made while the model was well. `adapted` are the prompts of
-    all turns as every kind of server would take them. `faults` are turns that cannot be replayed,
-    `changes` what of the world is not as it was, `logged` the lines of the log.
+    The model was not yet hostile in the first `steady` requests. `adapted` has the prompts of
+    all turns for every kind of server. `faults` are turns without a replay, `changes` the
+    changed parts of the world, `logged` the lines of the log.
     """
 
     requests: tuple[ChatRequest, ...]
@@ -81,7 +81,7 @@ def play(
 ) -> Played:
     """Play the turns.
 
-    If a builder is to type `looks` after them, the model obeys the text before it.
+    If a builder then types `looks`, the model obeys the text before that.
     """
     scene = Scene(stage, ROLES[roles])
     before, began = world(scene), time.process_time()
@@ -119,13 +119,13 @@ def play(
 
 
 def prepared(stage: Any) -> Any:
-    """The stage with the game's own components."""
+    """Return the stage with the game's own components."""
     furnish()
     return stage
 
 
 def world(scene: Scene) -> dict[str, str]:
-    """What nobody's words may change: locks, permissions, settings, texts of the game."""
+    """Return what no text may change: locks, permissions, settings, components, commands."""
     found = {"components": repr(components.registry().components)}
     found["settings"] = repr(settings_of(scene.npc))
     for one in (scene.room, scene.npc, *scene.people):
@@ -151,7 +151,7 @@ def _looked_at(scene: Scene, lines: Sequence[str]) -> Screen:
 
 
 def _replayed(scene: Scene) -> dict[int, Replay]:
-    """The prompt of each turn, from its records alone, by the turn's number."""
+    """Replay the prompt of each turn from its records, by the number of the turn."""
     newest = turns.last_turn(scene.npc.ai.ref)
     numbers = range(1, newest.number + 1) if newest else ()
     stored = (turns.get_turn(scene.npc.ai.ref, number) for number in numbers)

@@ -1,7 +1,7 @@
-"""A scene: players, a builder and an NPC whose prompts hold a bit of everything.
+"""A room with two players, a builder and an NPC, and the model that answers for the NPC.
 
-What it was asked, what everybody's client was sent, and what a builder is shown of it afterwards.
-Evennia must be started before this is imported.
+It keeps the model's requests and what each client receives. Evennia must be started before this
+module is imported.
 """
 
 import json
@@ -37,10 +37,9 @@ Answer = Callable[[ChatRequest], Line]
 
 
 class Scene:
-    """Oren with Anna, Ben and the builder Mara; `roles` says what Oren's server takes.
+    """Oren with Anna, Ben and the builder Mara. `roles` says what Oren's server accepts.
 
-    Those three are in one scene after the other, each time as they were first; Oren and the room
-    are new in each.
+    The three characters are reused by all scenes and reset for each. Oren and the room are new.
     """
 
     def __init__(self, stage: Any, roles: RoleProfile) -> None:
@@ -65,7 +64,7 @@ class Scene:
 
     @property
     def requests(self) -> list[ChatRequest]:
-        """All that the model was asked."""
+        """All requests to the model."""
         return self.model.requests
 
     def thing(self, key: str, *, place: Any, desc: str = "") -> Any:
@@ -74,9 +73,10 @@ class Scene:
         return made
 
     def acts(self, act: Callable[[], Any], *, is_ours: bool = True) -> None:
-        """Somebody does something, and what follows of it happens.
+        """Do something, and let one second pass.
 
-        What the game itself sent about it is forgotten where it `is_ours` no line.
+        If the text that players see at once is Evennia's own (`is_ours` is False), it is
+        not kept.
         """
         act()
         if not is_ours:
@@ -85,33 +85,33 @@ class Scene:
         self.stage.passes(1)
 
     def says(self, speaker: Any, text: str, **how: Any) -> None:
-        """`speaker` says something by Evennia's own command."""
+        """Let `speaker` say something through Evennia's own method."""
         self.acts(lambda: speaker.at_say(text, msg_self=True, **how), is_ours=False)
 
     def types(self, who: Any, line: str, *, is_ours: bool = True) -> None:
-        """`who` types a line."""
+        """Let a character type a line."""
         with patch("evennia.commands.cmdhandler.deferLater", _at_once):
             self.acts(lambda: cmdhandler(who, line, callertype="object"), is_ours=is_ours)
 
     def shown_to_builder(self, line: str) -> list[str]:
-        """What the builder's client is sent when she types a line."""
+        """Type a line as the builder, and return what her client receives."""
         before = len(self.mara.screen.sent)
         self.types(self.mara, line)
         return self.mara.screen.sent[before:]
 
     def replies(self, text: str) -> None:
-        """From now on the model writes this text."""
+        """Let the model reply with this text from now on."""
         self.says_at_once = lambda request: text
 
     def obeys(self, text: str) -> None:
-        """From now on the model does and says this text in every way it has, twice a turn."""
+        """Let the model say the text and call every tool with it, in every second request."""
         turn = iter(range(1000))
         self.says_at_once = lambda request: self.calling(
             calls_with(text) if next(turn) % 2 == 0 else (), said=text
         )
 
     def calling(self, calls: tuple[tuple[str, str], ...], *, said: str = "") -> Line:
-        """A reply with these calls, as the server at hand has them."""
+        """Return a reply with these tool calls, in the form of the server in use."""
         if self.roles.tools == "native":
             made = tuple(
                 ToolCall(id=f"call{number}", name=name, arguments=arguments)
@@ -130,7 +130,7 @@ def _cast(stage: Any) -> tuple[Any, ...]:
     if not hasattr(stage, "cast"):
         stage.cast = tuple(map(stage.player, NAMES))
         for person in stage.cast:
-            person.sessions.count = lambda: 0  # it is sent to, and belongs to no account
+            person.sessions.count = lambda: 0  # it gets text although it has no account
             person.cmdset.add_default(Commands)
     return stage.cast
 
@@ -146,7 +146,7 @@ def _as_at_first(person: Any, name: str, room: Any) -> None:
 
 
 class Commands(CmdSet):
-    """What is typed here: the commands of evennia_ai, and the demo game's own pose."""
+    """The commands of evennia_ai, and the demo game's own `pose`."""
 
     def at_cmdset_creation(self) -> None:
         self.add(AICmdSet)
@@ -154,7 +154,7 @@ class Commands(CmdSet):
 
 
 def furnish() -> None:
-    """The game's own components: each kind of place, role and name."""
+    """Make components with each kind of place, role and name."""
     rule("house_rules", "You are {{char}}. You talk with {{user}}. Stay in character.", id=10)
     rule("last_words", "Answer {{speaker}} in one line.", id=6100, role="user")
     rule("mood", "{{char}} is tired.", id=1201, injection_depth=1)
@@ -166,7 +166,7 @@ def rule(key: str, content: str, **fields: Any) -> None:
 
 
 def calls_with(text: str) -> tuple[tuple[str, str], ...]:
-    """Every tool with the text in every argument that takes one."""
+    """Return a call of every tool with the text in its arguments."""
     short = text[:MOST_WORDS]
     named = {
         "say": {"text": short},

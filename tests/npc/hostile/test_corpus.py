@@ -1,4 +1,4 @@
-"""Every hostile text of the corpus, by one of its ways in: none becomes more than its words."""
+"""Test that every hostile text of the corpus stays plain text. Each text enters in one way."""
 
 import pytest
 
@@ -19,9 +19,9 @@ def hostile_stage(stage):
 
 
 def like(stage, logged, *, way, roles):
-    """What comes of a harmless text, played once for all while the model is well.
+    """Return the play of a harmless text in the same way, played once for all tests.
 
-    Prompts that are made later are compared with none.
+    Its prompts end before the model obeys a text, so later prompts are not compared.
     """
     from tests.npc.hostile.playing import play
     from tests.npc.hostile.ways import HARMLESS
@@ -32,7 +32,7 @@ def like(stage, logged, *, way, roles):
 
 
 def way_of(case):
-    """One of its ways in: cases that follow each other take different ones."""
+    """Return one of the ways of a case. Cases that follow each other use different ways."""
     return case.into[CASES.index(case) % len(case.into)]
 
 
@@ -41,7 +41,7 @@ FIRST = {way: case for case in reversed(CASES) for way in case.into}
 
 @pytest.mark.long
 @pytest.mark.parametrize("way", sorted(FIRST))
-def test_one_hostile_text_is_nothing_but_text_by_this_way(hostile_stage, logged, way):
+def test_each_way_in_treats_its_first_hostile_text_as_plain_text(hostile_stage, logged, way):
     from tests.npc.hostile.playing import LOOKED_AT
 
     check(hostile_stage, logged, FIRST[way], way=way, looks=LOOKED_AT)
@@ -53,8 +53,8 @@ def test_one_hostile_text_is_nothing_but_text_by_this_way(hostile_stage, logged,
     [case for case in CASES if FIRST[way_of(case)] is not case],
     ids=lambda case: case.name,
 )
-def test_hostile_text_is_nothing_but_text_by_one_of_its_ways(hostile_stage, logged, case: Case):
-    """The model obeys every other text; of the lines a builder types, each text gets some."""
+def test_hostile_text_is_treated_as_plain_text(hostile_stage, logged, case: Case):
+    """For every other text, a builder types some of the commands and the model obeys the text."""
     from tests.npc.hostile.playing import LOOKED_AT
 
     half, is_odd = divmod(CASES.index(case), 2)
@@ -63,9 +63,9 @@ def test_hostile_text_is_nothing_but_text_by_one_of_its_ways(hostile_stage, logg
 
 
 def check(hostile_stage, logged, case, *, way, looks):
-    """Play the case in this way, and check what comes of it.
+    """Play the case in this way, and fail if an invariant is broken.
 
-    The kinds of servers that are asked take turns.
+    The kinds of servers take turns.
     """
     from tests.npc.hostile.invariants import problems
     from tests.npc.hostile.playing import ROLES, play
@@ -77,14 +77,14 @@ def check(hostile_stage, logged, case, *, way, looks):
     assert found == [], f"by way of {way}, {roles}"
 
 
-def test_the_corpus_is_large_and_tells_why():
+def test_corpus_has_eighty_unique_cases_with_reasons():
     assert len(CASES) >= 80
     assert len({case.name for case in CASES}) == len(CASES)
     assert all(case.why and case.into for case in CASES)
     assert all(case.unmarked or MARK in case.text for case in CASES)
 
 
-def test_every_way_in_is_tried_and_each_one_there_is():
+def test_corpus_uses_every_way_in():
     from tests.npc.hostile.ways import WAYS
 
     assert {way for case in CASES for way in case.into} == set(WAYS)

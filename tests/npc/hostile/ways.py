@@ -1,6 +1,6 @@
-"""The ways in: how a hostile text comes into the game, each up to the NPC's answer.
+"""The ways in which a hostile text enters the game, each up to the NPC's answer.
 
-`HARMLESS` goes the same way, so that it can be told what the text alone changed.
+`HARMLESS` enters in the same ways, so the difference shows the effect of the hostile text.
 """
 
 import json
@@ -72,7 +72,7 @@ def description(scene: Scene, text: str) -> None:
 
 
 def look(scene: Scene, text: str) -> None:
-    """The NPC looks around: the text is in the result of a tool."""
+    """The NPC looks around, and the tool's result contains the text."""
     scene.room.db.desc = text
     turn = iter(range(1000))
     scene.says_at_once = lambda request: (
@@ -82,7 +82,7 @@ def look(scene: Scene, text: str) -> None:
 
 
 def scene(scene: Scene, text: str) -> None:
-    """The NPC comes into a room of this description."""
+    """The NPC enters a room with this description."""
     _comes_to(scene, "Vault", text)
 
 
@@ -108,7 +108,7 @@ def _comes_to(scene: Scene, name: str, desc: str) -> None:
 
 
 def card(scene: Scene, text: str) -> None:
-    """A card from outside, without any grant."""
+    """A card from another program, without grants."""
     entry = {**_entry(text), "extensions": {"depth": 0, "role": 0, "position": 4}}
     data = {
         "name": "Oren",
@@ -128,7 +128,7 @@ def card(scene: Scene, text: str) -> None:
 
 
 def lore(scene: Scene, text: str) -> None:
-    """A book that counts for one player."""
+    """A lorebook that is attached to one player."""
     pattern = _entry("Asleep.", keys=["/(a+)+Q/"], constant=False, use_regex=True)
     keyed = _entry("Asleep.", keys=[f"never {text[:200]}"], constant=False)
     book = {"entries": [_entry(text), pattern, keyed]}
@@ -145,7 +145,7 @@ def _entry(content: str, **fields: Any) -> dict[str, Any]:
 
 
 def memory(scene: Scene, text: str) -> None:
-    """Told to the NPC, which remembers it."""
+    """A text that the NPC remembers."""
     where = open_conversation(
         scene.npc.ai.ref, ConversationKey(kind="room", place_ref=str(scene.room.id))
     )
@@ -167,7 +167,7 @@ def act(scene: Scene, text: str) -> None:
 
 
 def answer(scene: Scene, text: str) -> None:
-    """As the whole answer of a server that writes its calls as JSON."""
+    """The whole reply of a server that writes its tool calls as JSON."""
     scene.replies(text)
     scene.says(scene.anna, QUESTION)
 
@@ -186,7 +186,7 @@ def error(scene: Scene, text: str) -> None:
 
 
 def crash(scene: Scene, text: str) -> None:
-    """A model of the game's own raises something that nobody expects."""
+    """A model client of the game raises an unexpected exception."""
     scene.says_at_once = lambda request: RuntimeError(text)
     scene.says(scene.anna, QUESTION)
 
@@ -205,7 +205,7 @@ FROM_OUTSIDE: dict[str, Way] = {
         *(card, lore, memory),
     )
 }
-"""What comes in while the model itself is well."""
+"""Ways in from players and authors, while the model itself is not hostile."""
 
 FROM_MODEL: dict[str, Way] = {
     way.__name__: way for way in (reply, act, answer, arguments, tool, error, crash)

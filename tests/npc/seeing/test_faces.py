@@ -1,8 +1,8 @@
-"""Who may see what: every command that shows anything, for everybody who may look, with a canary.
+"""Test that no command shows what a `view` lock hides from the person who types.
 
-A base and a page whose `view` lock lets in Admins alone are found by an NPC that does not guard
-them; what it was told is in its prompts, records, searches and memories. Every switch of ours
-stands in one of two tables here, so a new one does not go untested.
+A knowledge base and a page are visible to Admins only. An NPC finds them, so its prompts, records,
+searches and memories contain a marked word. Each switch of each command is in one of two tables, so
+a new switch cannot stay untested.
 """
 
 import json
@@ -34,8 +34,8 @@ CANARY = "Mandragora"
 PASSAGE = f"The smugglers keep their {CANARY} under the fourth step of the cellar stairs by night."
 ADMINS = "view:perm(Admin)"
 
-# What shows texts of prompts, records, memories or pages: typed so, and whether the canary is
-# there for whom the lock lets in.
+# Switches that show texts of prompts, records, memories or pages. Each has the lines to type, and
+# whether a viewer whom the lock admits must read the marked word.
 SHOWS = {
     "ai/context": (
         [
@@ -97,8 +97,7 @@ SHOWS = {
     "lore/test": (["lore/test oren = the cellar"], False),
 }
 
-# What shows no text of the kind, with the rooms of the tests that tell what it does show; those
-# that change a page are refused like those that show it.
+# Switches that show no such text. Those that change a page are refused like `kb/show`.
 SHOWS_NOTHING = {
     *(
         "ai/branch/close",
@@ -149,7 +148,7 @@ SHOWS_NOTHING = {
 VIEWERS = {"Player": False, "Builder": False, "Admin": True, "superuser": True}
 
 
-def test_every_switch_of_ours_is_in_one_of_the_tables():
+def test_every_switch_is_in_exactly_one_table():
     ours = {f"{command.key}/{verb}" for command in AICmdSet() for verb in command.verbs}
     assert ours == SHOWS.keys() | SHOWS_NOTHING
     assert not SHOWS.keys() & SHOWS_NOTHING
@@ -157,12 +156,12 @@ def test_every_switch_of_ours_is_in_one_of_the_tables():
 
 @pytest.fixture(scope="module")
 def searched(beforehand):
-    """What `search` gives: made once, for nobody who looks at it changes it."""
+    """The IDs from `search`, which runs once, because no test changes its rows."""
     return beforehand(search)
 
 
 def search(stage):
-    """Oren looked up what is for Admins alone, says it again, and remembers it; the numbers."""
+    """Let Oren search what only Admins may see, repeat it and remember it. Return the IDs."""
     for key, locks, page_locks in (("secrets", ADMINS, ""), ("cellar", "", ADMINS)):
         summary = f"Where the {CANARY} is." if locks else ""
         info = BaseInfo(key=key, name=key.title(), summary=summary, locks=locks)
@@ -207,7 +206,7 @@ def _calls(tool, **arguments):
 
 
 def _a_draft():
-    """A draft of the lorekeeper's that was made from the hidden page."""
+    """Store a draft of the lorekeeper that was made from the hidden page."""
     one = {"section": "encyclopedia", "page": "The Hoard", "base": "cellar", "revision": "1"}
     told = {**one, "why": f"named: {CANARY}", "sha256": "0" * 64, "depth": 0, "score": 1.0}
     meta = {
@@ -231,7 +230,7 @@ def _a_draft():
 
 
 def _vaulted(room):
-    """A passage of the hidden page in the vault of a base that builders may see."""
+    """Store a passage of the hidden page in the vault of a base that builders may see."""
     chunk = PagePassage(
         base="cellar",
         base_name="Cellar",
@@ -256,7 +255,7 @@ def _vaulted(room):
 
 @pytest.fixture
 def looks(stage, tmp_path):
-    """What somebody of a rank reads who types these lines."""
+    """A function that returns what a person with a given permission reads after typing lines."""
     from django.test import override_settings
 
     from tests.commands.stage import _at_once, hearing
@@ -282,7 +281,7 @@ def looks(stage, tmp_path):
 @pytest.mark.long
 @pytest.mark.req("S4-55")
 @pytest.mark.parametrize("rank", VIEWERS)
-def test_no_face_shows_what_a_view_lock_hides(searched, looks, rank):
+def test_commands_hide_pages_that_a_view_lock_hides(searched, looks, rank):
     may = VIEWERS[rank]
     shown = {}
     for face, (lines, tells) in SHOWS.items():
@@ -295,7 +294,7 @@ def test_no_face_shows_what_a_view_lock_hides(searched, looks, rank):
         assert [face for face, has in shown.items() if has] == []
 
 
-def test_what_is_withheld_is_told_with_its_reason_and_not_how_long_it_is(searched, looks):
+def test_withheld_text_shows_the_lock_and_not_the_length(searched, looks):
     told = looks("Builder", "ai/replay oren = 2 full", "ai/debug oren/2", "ai/history oren = full")
     assert "[withheld: knowledge base 'secrets'; its view lock hides it from you]" in _flat(told)
     assert "[withheld: a page of knowledge base 'cellar'; its view lock" in _flat(told)
@@ -303,12 +302,12 @@ def test_what_is_withheld_is_told_with_its_reason_and_not_how_long_it_is(searche
     assert str(len(PASSAGE)) not in told
 
 
-def test_who_may_not_see_what_was_said_cannot_have_it_told_in_a_branch(searched, looks):
+def test_branch_is_refused_for_a_viewer_who_may_not_see_the_turn(searched, looks):
     assert "hidden from you by a lock" in _flat(looks("Builder", "ai/branch oren/3"))
     assert "Branch of Oren from turn" in looks("Admin", "ai/branch oren/3")
 
 
-def test_who_may_not_see_all_of_a_prompt_is_not_given_a_hash_of_all_to_guess_with(
+def test_prompt_hash_is_hidden_from_a_viewer_who_may_not_see_the_whole_prompt(
     stage, searched, looks
 ):
     sent = turns.get_turn(stage.npc.ai.ref, 2).manifest.sha256
@@ -319,7 +318,9 @@ def test_who_may_not_see_all_of_a_prompt_is_not_given_a_hash_of_all_to_guess_wit
 
 
 @pytest.mark.parametrize("typed", ["ai/export oren/{conversation}", "ai/request oren/3"])
-def test_nothing_that_may_not_be_seen_is_written_into_a_file(searched, looks, tmp_path, typed):
+def test_export_writes_no_file_for_a_viewer_who_may_not_see_the_content(
+    searched, looks, tmp_path, typed
+):
     line = typed.format(**searched)
     assert "othing was written" in looks("Builder", line)
     assert list(tmp_path.iterdir()) == []
@@ -328,7 +329,7 @@ def test_nothing_that_may_not_be_seen_is_written_into_a_file(searched, looks, tm
     assert CANARY in made.read_text()
 
 
-def test_a_summary_of_what_was_told_is_hidden_with_it(stage, searched, looks):
+def test_summary_of_hidden_text_is_hidden(stage, searched, looks):
     (room,) = conversations_of(stage.npc.ai.ref)
     new = NewRecord(kind=RecordKind.SUMMARY, role="system", body=f"{CANARY} lies low.")
     conversations.append_records(room, [new])
@@ -336,14 +337,14 @@ def test_a_summary_of_what_was_told_is_hidden_with_it(stage, searched, looks):
     assert CANARY in looks("Admin", "ai/history oren = full")
 
 
-def test_a_hidden_memory_is_not_told_by_changing_it(searched, looks):
+def test_change_of_a_hidden_memory_is_refused_without_showing_the_text(searched, looks):
     for value in ("importance 8", "remove", "Something else."):
         told = looks("Builder", f"ai/memory oren/#{searched['memory']} = {value}")
         assert "Nothing was changed" in told
         assert CANARY not in told
 
 
-# What somebody without the lock may try so that old prompts tell what the lock hides.
+# Acts after which an old prompt must still hide the text, although the lock may be gone.
 UNDOINGS = {
     "the page is renamed": lambda: pages.rename_page(
         "cellar", page_name("The Hoard"), page_name("Old Hoard"), by=trusted("Ada")
@@ -370,7 +371,7 @@ def _made_again(*keys):
 
 
 @pytest.mark.parametrize("undoing", UNDOINGS)
-def test_it_stays_hidden_whatever_becomes_of_the_page(searched, looks, undoing):
+def test_text_of_a_hidden_page_stays_hidden_after_rename_or_removal(searched, looks, undoing):
     UNDOINGS[undoing]()
     told = looks("Builder", *(f"ai/replay oren = {turn} full" for turn in (1, 2, 3, 4)))
     assert "Turn 4 of Oren" in told
@@ -378,7 +379,7 @@ def test_it_stays_hidden_whatever_becomes_of_the_page(searched, looks, undoing):
     assert "[secrets] The Hoard" not in told and "[cellar] The Hoard" not in told
 
 
-def test_a_result_of_which_nobody_knows_where_it_is_from_is_hidden(searched, looks):
+def test_search_result_from_an_unknown_page_is_hidden(searched, looks):
     models.VaultedChunk.objects.all().delete()
     models.KnowledgeSearch.objects.all().delete()
     told = looks("Builder", "ai/replay oren = 2 full", "ai/history oren = full")
@@ -386,7 +387,7 @@ def test_a_result_of_which_nobody_knows_where_it_is_from_is_hidden(searched, loo
     assert "] The Hoard" not in told
 
 
-def test_who_may_see_it_all_is_shown_all_as_before(searched, looks):
+def test_viewer_sees_everything_after_the_locks_are_removed(searched, looks):
     for key in ("secrets", "cellar"):
         info = knowledge_bases.get_base(key)
         knowledge_bases.save_base(BaseInfo(key=key, name=info.name), by=trusted("Ada"))

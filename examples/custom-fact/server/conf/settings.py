@@ -5,7 +5,7 @@ from evennia.settings_default import *
 SERVERNAME = "mygame"
 INSTALLED_APPS = [*INSTALLED_APPS, "evennia_ai"]
 
-# Who speaks, who they are to the NPC, where it is; then the fact of this game.
+# The facts of the package (speaker, relation, place), then the fact of this game.
 EVENNIA_AI_CONTEXT_PROVIDERS = ["speaker", "relation", "place", "world.facts.weather"]
 
 try:

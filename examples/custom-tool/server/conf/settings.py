@@ -1,4 +1,4 @@
-"""Settings of the game, with a tool of its own and a model that is a script."""
+"""Settings of the game, with a tool of its own and a script that answers as the model."""
 
 from evennia.settings_default import *
 
@@ -7,7 +7,7 @@ INSTALLED_APPS = [*INSTALLED_APPS, "evennia_ai"]
 
 EVENNIA_AI_TOOLS = ["world.tools.RingBell"]
 
-# A script plays the model, so that the example needs none. With a model of yours, take this out.
+# A script answers in place of a model. With a model of yours, take this out.
 EVENNIA_AI_PROFILES = {"default": {"client": "scripted", "script": "world/bell.yaml"}}
 
 try:

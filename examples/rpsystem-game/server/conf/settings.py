@@ -5,7 +5,7 @@ from evennia.settings_default import *
 SERVERNAME = "mygame"
 INSTALLED_APPS = [*INSTALLED_APPS, "evennia_ai"]
 
-# `card/spawn` makes NPCs that have short descriptions, as the characters of the game have.
+# `card/spawn` makes NPCs of this class, with short descriptions like other characters.
 EVENNIA_AI_NPC_TYPECLASS = "typeclasses.npcs.NPC"
 
 try:
