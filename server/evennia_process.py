@@ -3,14 +3,12 @@
 Standard library only, because this runs in the machine's Python and not in the game's.
 """
 
-import ast
 import contextlib
 import json
 import os
 import re
 import signal
 import socket
-import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -38,55 +36,6 @@ _GAVE_UP = "Connection to Evennia timed out"
 
 It then never starts the Server.
 """
-
-
-def put_old_game_aside(root: Path) -> Path | None:
-    """If the demo's database has outdated tables, move it aside, so that a new one is made.
-
-    Until 0.1.0 is released, a change of tables rewrites the first migration, so an older database
-    cannot be migrated.
-
-    Returns:
-        Where the old database was moved, or None if it is up to date.
-    """
-    database = root / "server" / "evennia.db3"
-    if not database.exists():
-        return None
-    wanted = _columns_of_migration(root / "evennia_ai" / "migrations" / "0001_initial.py")
-    with contextlib.closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as reading:
-        try:
-            names = {name for (name,) in reading.execute("SELECT name FROM sqlite_master")}
-            found = {
-                table: {row[1] for row in reading.execute(f"PRAGMA table_info({table})")}
-                for table in wanted
-            }
-        except sqlite3.DatabaseError:  # Evennia has not made any tables in the database yet.
-            return None
-    is_made = any(name.startswith("evennia_ai_") for name in names)
-    if not is_made or found == wanted:
-        return None
-    kept = database.with_name(f"evennia.before-0.1.0.{int(time.time())}.db3")
-    for tail in ("", "-wal", "-shm"):
-        file = database.with_name(database.name + tail)
-        if file.exists():
-            file.rename(kept.with_name(kept.name + tail))
-    say(f"== The demo game is older than 0.1.0: a new one is made. The old one is now {kept}")
-    return kept
-
-
-def _columns_of_migration(migration: Path) -> dict[str, set[str]]:
-    """Return the columns of each table that a migration creates, by the table's name."""
-    tables: dict[str, set[str]] = {}
-    for call in ast.walk(ast.parse(migration.read_text(encoding="utf-8"))):
-        if not isinstance(call, ast.Call) or ast.unparse(call.func) != "migrations.CreateModel":
-            continue
-        given = {one.arg: one.value for one in call.keywords}
-        columns = tables[f"evennia_ai_{ast.literal_eval(given['name']).lower()}"] = set()
-        for field in given["fields"].elts:  # type: ignore[attr-defined]
-            name, made = field.elts
-            is_key = ast.unparse(made.func) in ("models.ForeignKey", "models.OneToOneField")
-            columns.add(f"{name.value}_id" if is_key else name.value)
-    return tables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +70,6 @@ class Evennia:
         keep_logins(self.root)
         self._evennia("Making the secret settings", "--initmissing")
         close_to_others(self.root)
-        put_old_game_aside(self.root)
         self._evennia("Bringing the database up to date", "migrate", shown=_migration)
 
     def start(self) -> None:

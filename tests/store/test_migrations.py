@@ -10,8 +10,6 @@ from evennia_ai.engine.history.records import NewRecord, RecordKind
 from evennia_ai.engine.prompt.components import STATIC_COMPONENTS
 from evennia_ai.migrations import _append_only, _first_rows
 from evennia_ai.store.history.conversations import append_records, get_or_open_conversation
-from server.evennia_process import _columns_of_migration
-from tests.acceptance.games import ROOT
 
 
 def test_models_and_migrations_agree():
@@ -44,13 +42,3 @@ def test_triggers_can_be_removed_and_made_again():
 def change_all_records() -> None:
     with connection.cursor() as cursor:
         cursor.execute("UPDATE evennia_ai_record SET name = 'Tam'")
-
-
-def test_columns_that_the_demo_expects_are_those_of_django():
-    migration = ROOT / "evennia_ai" / "migrations" / "0001_initial.py"
-    wanted = _columns_of_migration(migration)
-    with connection.cursor() as cursor:
-        for table, columns in wanted.items():
-            made = connection.introspection.get_table_description(cursor, table)
-            assert {column.name for column in made} == columns, table
-    assert len(wanted) > 30

@@ -1,0 +1,1 @@
+"""Databases of released versions, and the tests that this version can still use them."""
