@@ -34,7 +34,7 @@ from evennia_ai.engine.prompt.names import guise_in, wearer_of
 from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, pad_text, wrap_text
 from evennia_ai.npc.mind.actors import actor_of, addresses_of
 from evennia_ai.npc.senses.text import plain_name
-from evennia_ai.npc.speech.output import shown_block
+from evennia_ai.npc.speech.output import escape_block
 from evennia_ai.store.history.chats import is_of_name_alone
 from evennia_ai.store.history.record_rows import ConversationRef
 
@@ -50,7 +50,7 @@ MOST_ASKED: Final = 60
 def shown_line(text: str) -> str:
     """Return `text` for `msg`, as one line of bounded length."""
     line = " ".join(text.split())
-    return shown_block(line if len(line) <= MAX_LINE else line[: MAX_LINE - 3] + "...")
+    return escape_block(line if len(line) <= MAX_LINE else line[: MAX_LINE - 3] + "...")
 
 
 def day_and_time(seconds: float) -> str:

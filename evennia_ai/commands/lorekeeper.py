@@ -22,7 +22,7 @@ from evennia_ai.npc.lorekeeper.keeping import LorekeeperAnswer, lorekeeper
 from evennia_ai.npc.lorekeeper.writing import page_of_answer
 from evennia_ai.npc.mind.viewers import viewer_of
 from evennia_ai.npc.runtime import runtime
-from evennia_ai.npc.speech.output import shown_block
+from evennia_ai.npc.speech.output import escape_block
 from evennia_ai.npc.views.visibility import may_see_package
 from evennia_ai.store.knowledge import page_drafts as store
 from evennia_ai.store.knowledge import page_drafts as tasks
@@ -172,7 +172,7 @@ class CmdLorekeeper(CardWork):
 
     def _send(self, lines: Sequence[str], meta: Any) -> None:
         """Send lines, and for a web client's developer tools the data they were made from."""
-        self.msg((shown_block("\n".join(lines)), {"context_meta": meta}))
+        self.msg((escape_block("\n".join(lines)), {"context_meta": meta}))
 
     def _usual_base(self) -> str:
         """Return the key of the base that a task without a base is for."""

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from evennia.utils.evmore import EvMore
 
 from evennia_ai.engine.text.columns import count_columns
-from evennia_ai.npc.speech.output import shown_block
+from evennia_ai.npc.speech.output import escape_block
 
 COLOURS: Final = {
     "component": "|c",
@@ -72,7 +72,7 @@ def width_of(row: Row) -> int:
 def shown_rows(rows: Iterable[str | Row]) -> str:
     """Return lines for `msg`: coloured by kind, with all markup in their texts escaped."""
     return "\n".join(
-        shown_block(row) if isinstance(row, str) else "".join(map(_coloured, row)) for row in rows
+        escape_block(row) if isinstance(row, str) else "".join(map(_coloured, row)) for row in rows
     )
 
 
@@ -104,6 +104,6 @@ def is_web_client(session: Any) -> bool:
 
 def _coloured(span: Span) -> str:
     # Escape each span on its own: two spans together must not form a link.
-    text = shown_block(span.text.replace("\n", " "))
+    text = escape_block(span.text.replace("\n", " "))
     colour = COLOURS.get(span.kind, "")
     return f"{colour}{text}|n" if colour else text

@@ -44,7 +44,7 @@ from evennia_ai.npc.mind.status import describe_cut
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.npc.views.looking import foreseen_report, past_reader, sent_report
-from evennia_ai.npc.views.turn_sources import source_of, told_by
+from evennia_ai.npc.views.turn_sources import origins_of_text, source_of
 from evennia_ai.store import model_calls
 from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.past_turns import turn_before
@@ -234,7 +234,7 @@ def _told(origin: str, text: str, turn: StoredTurn, record: Record | None) -> li
     when, where = day_and_time(record.created_at), f"record #{record.id}"
     return [
         line
-        for told in told_by(origin, text, turn.manifest)
+        for told in origins_of_text(origin, text, turn.manifest)
         for line in _indented(f"{origin}: {told.by}, revision {told.revision}, {where}, {when}")
     ]
 

@@ -28,7 +28,7 @@ from evennia_ai.engine.errors import EvenniaAIError, StoreError
 from evennia_ai.npc import runtime as running
 from evennia_ai.npc.command_errors import hide_errors
 from evennia_ai.npc.floor.ticks import stored_ticks
-from evennia_ai.npc.mind.guard_watch import look_at_everybody
+from evennia_ai.npc.mind.guard_watch import record_all_guards
 from evennia_ai.npc.mind.news import News
 from evennia_ai.npc.mind.window_watch import WindowWatch
 from evennia_ai.npc.nicks import bound_nicks
@@ -254,7 +254,7 @@ def _answer_what_waited(live: running.Runtime, started_at: float) -> None:
 def _notice_guards() -> None:
     """Record which NPCs guard which restricted bases, before a builder can change a tag."""
     try:
-        look_at_everybody()
+        record_all_guards()
     except (EvenniaAIError, *DATABASE_ERRORS) as error:
         logger.log_err(f"evennia_ai: cannot record which NPCs guard knowledge bases: {error}")
 

@@ -18,11 +18,11 @@ def at_server_start() -> None:
 
 
 def _show_what_to_try(sender: Any, **kwargs: Any) -> None:
-    from evennia_ai.commands.screens import shown_block
+    from evennia_ai.commands.screens import escape_block
 
     tries = list(things_to_try(sender))
     if tries:
-        sender.msg(shown_block("\n".join(("", "To try here:", *tries))))
+        sender.msg(escape_block("\n".join(("", "To try here:", *tries))))
 
 
 def things_to_try(character: Any) -> Iterator[str]:

@@ -15,7 +15,7 @@ from evennia_ai.engine.memory.memories import OF_NPC, Memory
 from evennia_ai.engine.prompt.messages import ToolCall, messages_sha256
 from evennia_ai.npc import npc_settings
 from evennia_ai.npc.mind import emergency
-from evennia_ai.npc.views.recomposing import PastReader, composed_again
+from evennia_ai.npc.views.recomposing import PastReader, compose_again
 from evennia_ai.services.llm.chat import ChatReply
 from evennia_ai.store import memories
 from evennia_ai.store.core.snapshots import forget_everything
@@ -150,7 +150,7 @@ def test_branch_turns_can_be_replayed_and_composed_again(stage, talked):
         turn = turns.get_turn(ref, number)
         records = record_rows.records(turn.manifest.sent_ids)
         assert replay_turn(turn.manifest, records).is_same
-        made = composed_again(turn, PastReader())
+        made = compose_again(turn, PastReader())
         assert messages_sha256(storable_messages(made.messages)) == turn.manifest.sha256
 
 

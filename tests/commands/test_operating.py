@@ -451,7 +451,7 @@ def test_news_go_only_to_connected_builders_who_asked(stage, monkeypatch):
     monkeypatch.setattr(news.SESSION_HANDLER, "get_sessions", lambda: sessions)
     assert "no messages about problems" in stage.builds("ai/tell")
     assert "You are told when" in stage.builds("ai/tell on")
-    news.set_told(stage.player, True)
+    news.switch_news(stage.player, True)
     heard = {who.key: [] for who in (stage.builder, stage.player)}
     for who in (stage.builder, stage.player):
         monkeypatch.setattr(who, "msg", heard[who.key].append, raising=False)
@@ -459,7 +459,7 @@ def test_news_go_only_to_connected_builders_who_asked(stage, monkeypatch):
     assert heard == {"Mara": ["[ai] ||rwhat"], "Pim": []}
     monkeypatch.undo()
     stage.builds("ai/tell off")
-    assert not news.is_told(stage.builder)
+    assert not news.has_news(stage.builder)
 
 
 def test_finding_builders_who_asked_for_news_is_one_query(stage, monkeypatch, query_count):

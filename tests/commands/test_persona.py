@@ -7,7 +7,7 @@ from evennia_ai import models
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.history.turn.replay import replay_turn
 from evennia_ai.engine.prompt.personas import Persona
-from evennia_ai.npc.views.recomposing import PastReader, composed_again
+from evennia_ai.npc.views.recomposing import PastReader, compose_again
 from evennia_ai.store.authored.personas import persona_of, set_persona
 from evennia_ai.store.history import record_rows, turns, verifying
 from evennia_ai.store.history.conversations import conversations_of
@@ -85,7 +85,7 @@ def test_turn_with_a_persona_can_be_replayed_and_composed_again(stage, written, 
 
     records = record_rows.records(turn.manifest.sent_ids)
     assert replay_turn(turn.manifest, records).is_same
-    assert composed_again(turn, PastReader()).sha256 == turn.manifest.sha256
+    assert compose_again(turn, PastReader()).sha256 == turn.manifest.sha256
 
 
 def test_persona_belongs_to_its_player_only(stage, written):

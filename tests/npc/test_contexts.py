@@ -7,7 +7,7 @@ import pytest
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.prompt.components import PromptComponent
 from evennia_ai.npc.floor.ticks import QUIET, tick_of
-from evennia_ai.npc.views.recomposing import PastReader, compare_turn, composed_again, see_all
+from evennia_ai.npc.views.recomposing import PastReader, compare_turn, compose_again, see_all
 from evennia_ai.store.authored import components, contexts
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import turns
@@ -99,7 +99,7 @@ def test_recomposed_turn_leaves_out_what_was_off_in_its_context_then(tired) -> N
     past = list(turns_in_order(tired.npc.ai.ref))
     assert len(past) == 6
     for turn in past:
-        assert composed_again(turn, reader).sha256 == turn.manifest.sha256
+        assert compose_again(turn, reader).sha256 == turn.manifest.sha256
         assert compare_turn(turn, lambda past: past.inputs, reader, see_all).outcome == "unchanged"
     told = [turn.manifest.inputs["made_of"]["context"] for turn in past]
     assert sorted(told) == ["autonomous"] * 2 + ["conversation"] * 2 + ["whisper"] * 2

@@ -10,7 +10,7 @@ from evennia_ai.engine.history.compaction.planning import CompactionSettings
 from evennia_ai.engine.history.records import NewRecord, RecordKind
 from evennia_ai.engine.history.turn.replay import replay_turn
 from evennia_ai.engine.prompt.components import GAME
-from evennia_ai.npc.views.recomposing import PastReader, composed_again
+from evennia_ai.npc.views.recomposing import PastReader, compose_again
 from evennia_ai.store.authored.lorebooks import LOREBOOKS, save_book
 from evennia_ai.store.authored.notes import set_note
 from evennia_ai.store.core.snapshots import forget_everything
@@ -61,7 +61,7 @@ def assert_kept(stage):
     for turn in turns_of(stage):
         records = record_rows.records(turn.manifest.sent_ids)
         assert replay_turn(turn.manifest, records).is_same
-        assert composed_again(turn, reader).sha256 == turn.manifest.sha256
+        assert compose_again(turn, reader).sha256 == turn.manifest.sha256
 
 
 def assert_each_begins_with_the_one_before(model):

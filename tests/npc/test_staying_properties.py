@@ -14,7 +14,7 @@ from evennia_ai.engine.lorebook.book import BOOK_MODES
 from evennia_ai.engine.prompt.components import GAME
 from evennia_ai.engine.prompt.notes import NOTE_MODES
 from evennia_ai.engine.prompt.persistent_texts import BLOCKS_MODES
-from evennia_ai.npc.views.recomposing import PastReader, composed_again
+from evennia_ai.npc.views.recomposing import PastReader, compose_again
 from evennia_ai.store.authored.lorebooks import LOREBOOKS, save_book
 from evennia_ai.store.authored.notes import set_note
 from evennia_ai.store.core.snapshots import forget_everything
@@ -127,7 +127,7 @@ def test_every_sent_prompt_can_be_replayed_with_any_staying_texts(stage, steps):
             for turn in past:
                 records = record_rows.records(turn.manifest.sent_ids)
                 assert replay_turn(turn.manifest, records).is_same
-                assert composed_again(turn, reader).sha256 == turn.manifest.sha256
+                assert compose_again(turn, reader).sha256 == turn.manifest.sha256
                 assert turn.manifest.break_reason != "undeclared"
             raise _UndoneError
     except _UndoneError:

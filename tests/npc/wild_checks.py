@@ -9,7 +9,7 @@ from evennia_ai.engine.history.projection import record_of
 from evennia_ai.engine.history.records import Record, RecordKind, call_ids
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.npc.turn.ending import STOPPED
-from evennia_ai.npc.views.recomposing import PastReader, composed_again
+from evennia_ai.npc.views.recomposing import PastReader, compose_again
 from evennia_ai.store.history import record_rows
 from evennia_ai.store.history.branches import ASKED_NEXT
 from evennia_ai.store.history.past_turns import replay_stored_turn, turns_in_order
@@ -188,7 +188,7 @@ def check_prompts(npc_ref: str) -> None:
         if any(record.is_erased for record in records):
             continue
         assert replay_stored_turn(turn).is_same
-        assert composed_again(turn, reader).sha256 == turn.manifest.sha256
+        assert compose_again(turn, reader).sha256 == turn.manifest.sha256
 
 
 # Comparisons of what was shown with what was recorded.

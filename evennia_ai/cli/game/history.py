@@ -30,7 +30,7 @@ from evennia_ai.npc.views.recomposing import (
     Comparison,
     PastReader,
     compare_turn,
-    composed_again,
+    compose_again,
     see_all,
 )
 from evennia_ai.npc.views.view import char_name_of
@@ -330,7 +330,7 @@ def _comparisons(
 
 def _again(turn: StoredTurn) -> str:
     try:
-        prompt = composed_again(turn, PastReader())
+        prompt = compose_again(turn, PastReader())
     except EvenniaAIError as error:
         return f"cannot be composed again: {error}"
     if prompt.sha256 == turn.manifest.sha256:

@@ -59,7 +59,7 @@ from evennia_ai.commands.turn_shown import (
 )
 from evennia_ai.engine.foreign.fields import suggest_name
 from evennia_ai.engine.text.columns import escape_controls, wrap_hanging
-from evennia_ai.npc.model_calls.examining import examined
+from evennia_ai.npc.model_calls.examining import examine_profile
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.services.llm.doctor import Finding
@@ -419,7 +419,7 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches, Ke
                 meant = suggest_name(name, profiles) or "."
                 raise CommandError(f"There is no profile '{name}'{meant} ai/profile lists them.")
             access = profiles[name]
-        done = Deferred.fromCoroutine(examined(live.calls, access))
+        done = Deferred.fromCoroutine(examine_profile(live.calls, access))
         server = f"The server of '{access.profile.name}'"
         waiting = f"{server} is being tested; this takes ten seconds at most."
         self.tell_of(done, by=self._show_findings, waiting=waiting)

@@ -24,7 +24,7 @@ from evennia_ai.npc.recording.heard import ConversationKey
 from evennia_ai.npc.recording.unanswered import heard_again
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.npc.senses.presence import NPC, room_ref_of, why_gone
-from evennia_ai.npc.tools.speaking import spoken_by
+from evennia_ai.npc.tools.speaking import speaking_tools
 from evennia_ai.store.history import control, model_requests, record_rows
 from evennia_ai.store.history.control import Exchange
 from evennia_ai.store.history.conversations import conversations_of
@@ -80,7 +80,7 @@ def commit_undo(npc: NPC, number: int | None, count: int, *, by: Actor) -> "Defe
     return _write_later(write).addCallback(told)
 
 
-def retried(npc: NPC, number: int | None, hint: str, *, by: Actor) -> "Deferred[str]":
+def commit_retry(npc: NPC, number: int | None, hint: str, *, by: Actor) -> "Deferred[str]":
     """Let the NPC answer its last event again. Fires with a line that says what happens."""
     where = _conversation_to_change(npc, number)
     newest = next(control.list_exchanges(where, waiting=npc.ai.waiting_records()), None)
@@ -140,7 +140,7 @@ def commit_correction(caller: Any, wanted: str, text: str, *, by: Actor) -> "Def
 
     which = None if found[3] is None else int(found[3])
     write = partial(control.correct_utterance, where, record, text, by=by, which=which)
-    return _write_later(partial(write, tools=spoken_by(npc))).addCallback(told)
+    return _write_later(partial(write, tools=speaking_tools(npc))).addCallback(told)
 
 
 def _conversation_to_change(npc: NPC, number: int | None) -> ConversationRef:
@@ -267,7 +267,7 @@ class ControlSwitches(StrictCommand):
                 f"The hint has {len(hint)} characters; at most {MOST_HINT} are allowed. Nothing"
                 " was changed."
             )
-        self.tell_of(retried(npc, number, hint, by=self.actor), by=self.say)
+        self.tell_of(commit_retry(npc, number, hint, by=self.actor), by=self.say)
 
     def correct(self) -> None:
         wanted, text = self.both("ai/correct <npc>/#<number> = <text>")

@@ -16,7 +16,7 @@ from evennia_ai.commands.screens import Row, diffed
 from evennia_ai.engine.history.records import RecordKind
 from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, wrap_text
 from evennia_ai.formats.kept import SUFFIX, case_text, change_lines
-from evennia_ai.npc.mind.viewers import HEARS_WHISPERS, lock_allows, seer_for
+from evennia_ai.npc.mind.viewers import READS_WHISPERS, lock_allows, seer_for
 from evennia_ai.npc.senses.presence import NPC, find_again, object_of
 from evennia_ai.npc.views.kept import (
     CheckedCase,
@@ -26,7 +26,7 @@ from evennia_ai.npc.views.kept import (
     kept_case,
     write_whole,
 )
-from evennia_ai.npc.views.looking import past_of
+from evennia_ai.npc.views.looking import past_inputs_for
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.history.past_turns import acts_of, replay_stored_turn
 from evennia_ai.store.history.turns import StoredTurn
@@ -84,7 +84,7 @@ def _keep(caller: Any, npc: NPC, turn: StoredTurn, about: str) -> str:
     if sent.problem:
         raise CommandError(f"Turn {turn.number} cannot be replayed: {sent.problem}. {_NOTHING}")
     seer, acts = seer_for(caller, npc.ai.ref), acts_of(turn)
-    past = past_of(seer, turn)
+    past = past_inputs_for(seer, turn)
     if past.hidden or seer.hides_some(acts):
         raise CommandError(
             f"Turn {turn.number} of {npc.key} has words, lore, memories or facts that locks hide"
@@ -159,7 +159,7 @@ def _refuse_hidden(caller: Any, found: CheckedCase) -> None:
         raise CommandError(f"{found.problem or found.name}. Nothing was changed.")
     is_private = case.conversation == "private"
     npc_ref = find_again(case.npc.name, case.npc.ref, True)
-    if (is_private and not lock_allows(caller, HEARS_WHISPERS, "view")) or seer_for(
+    if (is_private and not lock_allows(caller, READS_WHISPERS, "view")) or seer_for(
         caller, npc_ref
     ).seen(inputs).hidden:
         raise CommandError(

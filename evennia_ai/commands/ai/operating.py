@@ -14,7 +14,7 @@ from evennia_ai.commands.screens import Row, Span, head, is_web_client
 from evennia_ai.engine.text.columns import escape_controls, first_line, wrap_hanging
 from evennia_ai.npc.mind import emergency
 from evennia_ai.npc.mind.emergency import Stopped
-from evennia_ai.npc.mind.news import is_told, set_told
+from evennia_ai.npc.mind.news import has_news, switch_news
 from evennia_ai.npc.mind.status import LoggedTurn, npc_log
 from evennia_ai.npc.model_calls.limits import is_stopped
 from evennia_ai.npc.senses.presence import NPC
@@ -152,8 +152,8 @@ class OperatingSwitches(StrictCommand):
         if wanted not in ("", "on", "off"):
             raise CommandError("Usage: ai/tell [on | off]. Nothing was changed.")
         if wanted:
-            set_told(self.caller, wanted == "on")
-        if is_told(self.caller):
+            switch_news(self.caller, wanted == "on")
+        if has_news(self.caller):
             self.say(
                 "You are told when a call of a model fails, a limit is reached or a cache breaks;"
                 " ai/tell off ends it."

@@ -15,7 +15,7 @@ from evennia_ai.engine.history.turn.sending import storable_messages
 from evennia_ai.engine.prompt.messages import messages_sha256
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.senses.presence import NPC
-from evennia_ai.npc.views.looking import past_of
+from evennia_ai.npc.views.looking import past_inputs_for
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.history.past_turns import replay_stored_turn
 from evennia_ai.store.history.turns import StoredTurn
@@ -34,7 +34,7 @@ def write_request(caller: Any, npc: NPC, turn: StoredTurn) -> str:
     if sent.problem:
         raise CommandError(f"Turn {turn.number} cannot be replayed: {sent.problem}. {_NOTHING}")
     try:
-        past = past_of(seer_for(caller, npc.ai.ref), turn)
+        past = past_inputs_for(seer_for(caller, npc.ai.ref), turn)
         if past.hidden:
             raise CommandError(
                 f"Turn {turn.number} of {npc.key} was made from lore, memories or facts that locks"

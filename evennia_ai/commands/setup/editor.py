@@ -21,7 +21,7 @@ from evennia_ai.commands.kept_cases import edits_made, note_edit
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.npc.mind.actors import actor_of
-from evennia_ai.npc.speech.output import shown_block
+from evennia_ai.npc.speech.output import escape_block
 
 ATTRIBUTE: Final = "edited_text"
 CATEGORY: Final = "evennia_ai"
@@ -93,7 +93,7 @@ def leave_editor(caller: Any) -> None:
         caller.msg("Left the editor.")
         return
     caller.msg("Left the editor. This was not saved; copy what you still need:")
-    caller.msg(shown_block(refused))
+    caller.msg(escape_block(refused))
 
 
 def _stored(caller: Any, edited: Edited, edits_before: int, saved: Saved) -> bool:
@@ -113,7 +113,7 @@ def _refused(caller: Any, edited: Edited, text: str, failure: Failure) -> bool:
     caller.msg(shown_line(f"Not saved: {why}"))
     if _loaded(caller) != edited:
         caller.msg("You have left the editor. Copy what you still need:")
-        caller.msg(shown_block(text))
+        caller.msg(escape_block(text))
         return False
     _kept(caller)["refused"] = text
     if caller.ndb._eveditor is not None:

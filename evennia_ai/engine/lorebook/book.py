@@ -92,7 +92,7 @@ def names_of(books: Iterable[Lorebook]) -> dict[str, str]:
     return {entry.origin: entry.name for book in books for entry in book.entries if entry.name}
 
 
-def entries_called(book: Lorebook, wanted: str) -> list[LoreEntry]:
+def find_entries(book: Lorebook, wanted: str) -> list[LoreEntry]:
     """Return the entry with this id, or else all entries with this name, in the order of the book.
 
     The letter case of names is ignored.

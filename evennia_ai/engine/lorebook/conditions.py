@@ -30,7 +30,7 @@ SPEAKER_KIND: Final = "speaker.kind"
 GENERATION_KIND: Final = "generation.kind"
 NORMAL: Final = "normal"
 # Facts that depend neither on the event nor on the time, so they are the same in every turn.
-STANDING: Final = frozenset(
+LASTING_FACTS: Final = frozenset(
     {
         *(CHARACTER_NAME, CHARACTER_TAGS, NPC_KEY, NPC_TAGS),
         *(ROOM_KEY, ROOM_TAGS, ZONES, GENERATION_KIND),

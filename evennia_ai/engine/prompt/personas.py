@@ -40,7 +40,7 @@ class Persona:
     """The number of messages after the persona, if its place is "depth"."""
 
     @property
-    def is_told(self) -> bool:
+    def is_read_by_npcs(self) -> bool:
         """True if NPCs get to read the persona."""
         return bool(self.text) and self.place != "none"
 
@@ -74,7 +74,7 @@ def persona_block(
         name: The character's name, as the NPC knows it.
         note: The place of the NPC's note.
     """
-    if not persona.is_told:
+    if not persona.is_read_by_npcs:
         return None
     said = " ".join(persona.text.split())
     text = f"How {quote_name(name)} is described by their player, in the player's words: {said}"

@@ -240,7 +240,7 @@ class Queued:
     def _take_results(self, look: _Look) -> None:
         self._log_reachability(None)
         self._served = frozenset(look.taken)
-        self._calls.limits.workers_took(
+        self._calls.limits.set_worker_use(
             {
                 ref: QuotaUse(tokens_per_minute=one.tokens or 0, calls_per_minute=one.calls or 0)
                 for ref, one in look.taken.items()
@@ -275,7 +275,7 @@ class Queued:
         if handled is None:
             return
         for call in handled.calls:
-            self._calls.limits.made_elsewhere(call)
+            self._calls.limits.count_worker_call(call)
         if handled.ending in ("failed", "poisoned"):
             logger.log_warn(
                 f"evennia_ai: job {handled.name} {handled.ending} ({handled.worker or 'here'}):"

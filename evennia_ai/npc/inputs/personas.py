@@ -27,7 +27,7 @@ def spoken_persona(view: NPCView, event: Event | None) -> Persona | None:
     if event.speaker_rank == _OF_NPCS or event.known_ref != event.speaker_ref:
         return None
     persona = persona_of(event.speaker_ref)
-    return persona if persona is not None and persona.is_told else None
+    return persona if persona is not None and persona.is_read_by_npcs else None
 
 
 def persona_blocks(view: NPCView, event: Event | None) -> tuple[DynamicBlock, ...]:

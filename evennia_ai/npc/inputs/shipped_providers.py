@@ -24,7 +24,7 @@ from evennia_ai.engine.prompt.memo import Slot
 from evennia_ai.engine.prompt.names import quote_name
 from evennia_ai.engine.prompt.tokens import ESTIMATE
 from evennia_ai.npc.inputs.facts import hours_now
-from evennia_ai.npc.knowledge.guarding import bases_as_told, held_keys, searchable_bases
+from evennia_ai.npc.knowledge.guarding import bases_for_npc, guarded_keys, searchable_bases
 from evennia_ai.npc.recording.heard import game_minute, real_minute, records_of_room
 from evennia_ai.npc.senses.events import NOBODYS, Event
 from evennia_ai.npc.senses.labels import label_of
@@ -350,8 +350,8 @@ def kb_meta_prompt(npc: NPC, event: Event | None, conversation: ConversationRef 
     Of bases that the NPC must guard, it shows only safe metadata. "" if there are no bases. It is
     called only for NPCs with the search tool (`providers.NEEDS`).
     """
-    bases = bases_as_told(npc, searchable_bases(npc, conversation))
-    return _block(bases, held_keys(npc, bases)) if bases else ""
+    bases = bases_for_npc(npc, searchable_bases(npc, conversation))
+    return _block(bases, guarded_keys(npc, bases)) if bases else ""
 
 
 @lru_cache(maxsize=256)

@@ -44,7 +44,7 @@ def may_search(npc: NPC, locks: str) -> bool:
     return _passes_lock(npc, locks, SEARCH, where_it_fails=False)
 
 
-def is_held(npc: NPC, info: BaseInfo) -> bool:
+def must_guard(npc: NPC, info: BaseInfo) -> bool:
     """True if the NPC must guard the base and gets only safe summaries of it.
 
     If the lock holds for some NPCs and not for others, the first True is stored.
@@ -74,7 +74,7 @@ def record_guards(npc: NPC) -> None:
     """Store which bases this NPC must guard now. Few games have bases with such a lock."""
     for info in all_bases():
         if names_some(info):
-            is_held(npc, info)
+            must_guard(npc, info)
 
 
 def _store_guard(npc: NPC, info: BaseInfo) -> None:
@@ -88,18 +88,19 @@ def _store_guard(npc: NPC, info: BaseInfo) -> None:
         )
 
 
-def held_keys(npc: NPC, bases: Iterable[BaseInfo]) -> frozenset[str]:
+def guarded_keys(npc: NPC, bases: Iterable[BaseInfo]) -> frozenset[str]:
     """Return the keys of those bases that the NPC must guard."""
-    return frozenset(info.key for info in bases if is_held(npc, info))
+    return frozenset(info.key for info in bases if must_guard(npc, info))
 
 
-def bases_as_told(npc: NPC, bases: Iterable[BaseInfo]) -> tuple[BaseInfo, ...]:
+def bases_for_npc(npc: NPC, bases: Iterable[BaseInfo]) -> tuple[BaseInfo, ...]:
     """Return the bases as the NPC may know them: those that it guards have a safe hint.
 
     Makes no query once cached.
     """
     return tuple(
-        replace(info, hint=safe_hint_of(info.key)) if is_held(npc, info) else info for info in bases
+        replace(info, hint=safe_hint_of(info.key)) if must_guard(npc, info) else info
+        for info in bases
     )
 
 

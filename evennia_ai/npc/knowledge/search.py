@@ -25,7 +25,12 @@ from evennia_ai.engine.knowledge.restricted.hinting import HINTS_FIELD, page_hin
 from evennia_ai.engine.knowledge.restricted.leaks import find_leak, protect_texts
 from evennia_ai.engine.knowledge.restricted.mediation import PagePassage, RetrievalMode
 from evennia_ai.npc.knowledge.backends import Backends, as_deferred
-from evennia_ai.npc.knowledge.guarding import bases_as_told, is_held, may_search, searchable_bases
+from evennia_ai.npc.knowledge.guarding import (
+    bases_for_npc,
+    may_search,
+    must_guard,
+    searchable_bases,
+)
 from evennia_ai.npc.model_calls.watching import WatchedCall, Watcher
 from evennia_ai.npc.recording.retrying import DATABASE_ERRORS
 from evennia_ai.npc.senses.presence import NPC, object_of
@@ -252,7 +257,9 @@ class HintEchoes(Watcher):
         if npc is None:
             return
         infos = [
-            info for info in bases_as_told(npc, searchable_bases(npc, None)) if is_held(npc, info)
+            info
+            for info in bases_for_npc(npc, searchable_bases(npc, None))
+            if must_guard(npc, info)
         ]
         if infos:
             where = f"evennia_ai: NPC {call.key.npc_ref}, turn {call.key.turn}: the reply"

@@ -21,7 +21,7 @@ from evennia_ai.engine.knowledge.assembly.requests import LoreTask
 from evennia_ai.engine.knowledge.pages.page import Backend, BaseInfo, PageName
 from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.engine.prompt.tokens import ESTIMATE
-from evennia_ai.npc.knowledge.guarding import is_held
+from evennia_ai.npc.knowledge.guarding import must_guard
 from evennia_ai.npc.lorekeeper.asking import (
     LOREKEEPER,
     Asker,
@@ -247,7 +247,7 @@ def _refuse_guarding(by: Any, info: BaseInfo) -> None:
         LorekeeperError: An NPC that guards the base asks, which may get only safe summaries.
     """
     who, is_ours = str(by.key), isinstance(by, HasMind)
-    if is_ours and is_held(by, info):
+    if is_ours and must_guard(by, info):
         raise LorekeeperError(
             f"knowledge base '{info.key}' is restricted, and NPC {who} gets only safe summaries of"
             " it, with the tool knowledge_base_search"

@@ -12,26 +12,26 @@ from django.dispatch import receiver
 from evennia.objects.models import ObjectDB
 
 from evennia_ai.engine.knowledge.pages.page import BaseInfo
-from evennia_ai.npc.knowledge.guarding import is_held, names_some, record_guards
+from evennia_ai.npc.knowledge.guarding import must_guard, names_some, record_guards
 from evennia_ai.npc.senses.presence import NPC, HasMind, objects_with_mind
 from evennia_ai.npc.senses.witness import call_safely
 from evennia_ai.store.knowledge.knowledge_bases import list_bases
 
 
-def look_at_everybody() -> None:
+def record_all_guards() -> None:
     """Record for all restricted bases which NPCs guard them now."""
     for info in list_bases():
-        look_at_all(info)
+        record_guards_of(info)
 
 
-def look_at_all(info: BaseInfo) -> None:
+def record_guards_of(info: BaseInfo) -> None:
     """Record which NPCs guard a base now, if it is restricted for some NPCs and not for all."""
     if not names_some(info):
         return
     for key, *_ in objects_with_mind():
         npc: NPC = ObjectDB.objects.get_id(key)
         if npc is not None:
-            is_held(npc, info)
+            must_guard(npc, info)
 
 
 @receiver(m2m_changed, sender=ObjectDB.db_tags.through, dispatch_uid="evennia_ai.guards")

@@ -29,7 +29,7 @@ from evennia_ai.npc.model_calls.watching import TurnOutcome, WatchedCall, Watche
 from evennia_ai.npc.senses.presence import object_of
 from evennia_ai.npc.senses.text import plain_name
 from evennia_ai.npc.speech.output import safe_text
-from evennia_ai.services.llm.arrival import cut_in_words
+from evennia_ai.services.llm.arrival import describe_cut_prompt
 from evennia_ai.services.llm.chat import ChatReply
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.store.model_calls import NewCall
@@ -49,12 +49,12 @@ _NUMBERS: Final = re.compile(r"[0-9.,]+")
 _USUAL: Final = frozenset({"append", "dynamic", "moving", "lore", "compaction", "control"})
 
 
-def is_told(person: Any) -> bool:
+def has_news(person: Any) -> bool:
     """True if a person switched news on."""
     return bool(person.tags.has(TELL, category=TAGS))
 
 
-def set_told(person: Any, told: bool) -> None:
+def switch_news(person: Any, told: bool) -> None:
     """Switch news on or off for a person. The choice survives reloads."""
     if told:
         person.tags.add(TELL, category=TAGS)
@@ -90,7 +90,7 @@ def tell_builders(
     people = {puppet.id: puppet for puppet in _puppets()}
     if to:
         told = [
-            key for key, one in people.items() if str(key) == to and not (knows and is_told(one))
+            key for key, one in people.items() if str(key) == to and not (knows and has_news(one))
         ]
     else:
         npc = object_of(near) if near else None
@@ -150,7 +150,7 @@ class News(Watcher):
         if about in self._cut:
             return
         self._cut[about] = row.input_tokens
-        told = cut_in_words(
+        told = describe_cut_prompt(
             counted=row.input_tokens, whole=row.whole_tokens, profile=call.key.profile
         )
         name = _name(call.key.npc_ref)

@@ -21,7 +21,7 @@ from evennia_ai.npc.npc_settings import ATTRIBUTE, SettingChange, changes_in, se
 from evennia_ai.npc.runtime import Runtime
 from evennia_ai.npc.senses.presence import class_with_mind
 from evennia_ai.npc.views.visibility import Seer
-from evennia_ai.services.llm.arrival import cut_in_words
+from evennia_ai.services.llm.arrival import describe_cut_prompt
 from evennia_ai.services.llm.quotas import LIMITS
 from evennia_ai.services.llm.resilience import BreakerState
 from evennia_ai.services.settings.conf import conf
@@ -292,7 +292,9 @@ class NPCLog:
 def describe_cut(call: NewCall) -> str:
     """Return a sentence about a call whose prompt the server cut."""
     assert call.whole_tokens is not None
-    return cut_in_words(counted=call.input_tokens, whole=call.whole_tokens, profile=call.profile)
+    return describe_cut_prompt(
+        counted=call.input_tokens, whole=call.whole_tokens, profile=call.profile
+    )
 
 
 def used_today(now: float, scope: Scope = GAME) -> Used:

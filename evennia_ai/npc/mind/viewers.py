@@ -10,7 +10,7 @@ from evennia_ai.npc.tools.tool import result_text
 from evennia_ai.npc.views.visibility import Seer
 from evennia_ai.npc.views.withheld.viewer import Viewer
 
-HEARS_WHISPERS: Final = "view:perm(Admin)"
+READS_WHISPERS: Final = "view:perm(Admin)"
 """The lock of the right to read what was whispered to NPCs."""
 
 
@@ -32,7 +32,7 @@ def viewer_of(looker: Any) -> Viewer:
     """Return an object or account of the game as a viewer."""
     return Viewer(
         may_view=lambda locks: lock_allows(looker, locks, "view"),
-        hears_whispers=lock_allows(looker, HEARS_WHISPERS, "view"),
+        reads_whispers=lock_allows(looker, READS_WHISPERS, "view"),
         note_reading=lambda what: logger.log_sec(
             f"evennia_ai: {looker.key} reads {what}, which was said in private"
         ),

@@ -28,7 +28,7 @@ RESTART: Final = (
 )
 
 
-async def examined(calls: ModelCalls, access: Access) -> tuple[Finding, ...]:
+async def examine_profile(calls: ModelCalls, access: Access) -> tuple[Finding, ...]:
     """Test the server of a profile and return the findings.
 
     Its breaker and its queue are bypassed.

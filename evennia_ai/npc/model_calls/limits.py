@@ -126,13 +126,13 @@ class Limits:
         self._day: int | None = None
         self._workers: Mapping[tuple[LimitScope, str], QuotaUse] = {}
 
-    def workers_took(self, taken: Mapping[str, QuotaUse]) -> None:
+    def set_worker_use(self, taken: Mapping[str, QuotaUse]) -> None:
         """Set what workers have used in this minute, by NPC. The key GAME_REF is the whole game."""
         self._workers = {
             ("game" if ref == GAME_REF else "npc", ref): use for ref, use in taken.items()
         }
 
-    def made_elsewhere(self, call: NewCall) -> None:
+    def count_worker_call(self, call: NewCall) -> None:
         """Count a call that a worker made towards the limits of the day."""
         now = self._today()
         if is_counted(call.outcome):
@@ -206,7 +206,7 @@ class Limits:
             meter = self._meters.setdefault(scope, Meter())
             meter.ended(now, reserved_tokens=reserved_tokens, tokens=used_tokens)
             if not counts:
-                meter.taken_back(call.started_at)
+                meter.undo_start(call.started_at)
         return row
 
     def quota(self, scope: LimitScope, npc_limits: Mapping[str, int] = _NO_LIMITS) -> Quota:

@@ -17,7 +17,7 @@ from evennia_ai.engine.history.records import canonical_json
 from evennia_ai.engine.history.role_markup import neutralize_markup
 from evennia_ai.engine.prompt.names import SOMEONE, quote_name
 from evennia_ai.npc.senses.events import ERRAND, HEARD, TICK, Event, Kind
-from evennia_ai.npc.senses.labels import settled_label
+from evennia_ai.npc.senses.labels import store_label
 from evennia_ai.npc.senses.perception import heard_text
 from evennia_ai.npc.senses.presence import (
     NPC,
@@ -213,7 +213,7 @@ def _name(npc: NPC, other: Any) -> str:
     """Return what `npc` calls a character, "" for None."""
     if other is None:
         return ""
-    return settled_label(npc, other) if can_see(npc, other) else SOMEONE
+    return store_label(npc, other) if can_see(npc, other) else SOMEONE
 
 
 def _check(happening: Happening) -> None:

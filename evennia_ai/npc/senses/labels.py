@@ -72,7 +72,7 @@ def label_of(npc: NPC, person: Any) -> str:
     return _label(npc, bearer, _numbers(npc, person, bearer, known)[bearer.ref])
 
 
-def settled_label(npc: NPC, person: Any) -> str:
+def store_label(npc: NPC, person: Any) -> str:
     """Return what `npc` calls a character that it perceives, and store the label for good.
 
     All NPCs that see a newcomer store their labels together, so that twenty listeners cost as much

@@ -24,7 +24,7 @@ from django.utils.translation import gettext
 
 from evennia_ai.engine.prompt.blocks import SCREENREADER
 from evennia_ai.npc.senses.events import Event, Kind
-from evennia_ai.npc.senses.labels import settled_label
+from evennia_ai.npc.senses.labels import store_label
 from evennia_ai.npc.senses.presence import (
     NPC,
     is_alone_with,
@@ -200,7 +200,7 @@ def event_from_message(npc: NPC, text: Any, from_obj: Any) -> Event | None:
         kind=heard.kind,
         speaker_ref=str(speaker.id),
         client=client_of(speaker),
-        speaker_name=settled_label(npc, speaker),
+        speaker_name=store_label(npc, speaker),
         speaker_rank=rank_of(speaker),
         known_ref=known_ref(npc, speaker),
         text=text,

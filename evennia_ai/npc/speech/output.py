@@ -95,7 +95,7 @@ def escape_markup(text: str) -> str:
     return text
 
 
-def shown_block(text: str) -> str:
+def escape_block(text: str) -> str:
     """Return a text of several lines for `msg`; everything that a client interprets is escaped."""
     lines = text.replace("\r\n", "\n").replace("\t", "    ").split("\n")
     shown = escape_markup("\n".join(escape_controls(line) for line in lines))

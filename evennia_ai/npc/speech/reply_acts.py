@@ -394,12 +394,12 @@ def _pose_acts(raw: str, names: Sequence[str], *, starts_line: bool) -> Iterator
     """Yield an action as one act, or nothing if the text has no words."""
     text = " ".join(raw.split())
     if _WORD.search(text):
-        behind = behind_name(text, own_names=names)
+        behind = action_after_name(text, own_names=names)
         told = "" if behind[0].isalnum() else text.lstrip(", ")
         yield Act(kind="pose", text=behind, told=told, starts_line=starts_line)
 
 
-def behind_name(text: str, *, own_names: Iterable[str]) -> str:
+def action_after_name(text: str, *, own_names: Iterable[str]) -> str:
     """Return an action in the form that follows its actor's name, without the name."""
     for name in sorted(own_names, key=len, reverse=True):
         rest = text[len(name) :]

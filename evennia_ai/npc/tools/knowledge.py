@@ -32,7 +32,7 @@ from evennia_ai.engine.knowledge.restricted.mediation import (
 )
 from evennia_ai.engine.knowledge.settings import judge_search
 from evennia_ai.npc.knowledge import mediating, search
-from evennia_ai.npc.knowledge.guarding import held_keys, searchable_bases
+from evennia_ai.npc.knowledge.guarding import guarded_keys, searchable_bases
 from evennia_ai.npc.knowledge.mediating import NOTHING_PROTECTED, Mediation
 from evennia_ai.npc.knowledge.search import Findings, offer_hints
 from evennia_ai.npc.senses.events import began_by
@@ -113,7 +113,7 @@ class KnowledgeBaseSearch(Tool):
             query=arguments.query,
             limit=arguments.limit,
             bases=bases,
-            held=held_keys(use.npc, bases),
+            held=guarded_keys(use.npc, bases),
             warning=_check_budget(use),
         )
         return Deferred.fromCoroutine(_search_all(asked))

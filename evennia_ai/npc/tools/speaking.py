@@ -24,21 +24,21 @@ from evennia_ai.npc.senses.presence import NPC, known_ref, sdesc_names
 from evennia_ai.npc.senses.text import plain_name
 from evennia_ai.npc.senses.utterance import spoken_words
 from evennia_ai.npc.speech.output import deliver_reply, show_pose
-from evennia_ai.npc.speech.reply_acts import behind_name
+from evennia_ai.npc.speech.reply_acts import action_after_name
 from evennia_ai.npc.speech.voice import Voice
 from evennia_ai.npc.tools.targets import person, shown_name
 from evennia_ai.npc.tools.tool import Name, Refused, Tool, ToolArguments, Use, Words
 from evennia_ai.store.history import conversations
 
 
-def room_talk(npc: NPC) -> ConversationKey:
+def room_conversation_key(npc: NPC) -> ConversationKey:
     """Return the key of the conversation with the room in which the NPC is."""
     return ConversationKey(
         kind="room", place_ref=str(npc.location.id) if npc.location else "nowhere"
     )
 
 
-def noted_aside(use: Use, talk: ConversationKey, text: str) -> None:
+def record_aside(use: Use, talk: ConversationKey, text: str) -> None:
     """Record that the NPC says `text` in the conversation `talk`, unless the turn records it there.
 
     Raises:
@@ -66,7 +66,7 @@ WHISPERED: Final = "(whispered)"
 """Replaces whispered words in the records of every conversation but the one with the hearer."""
 
 
-def spoken_by(npc: NPC) -> Mapping[str, SpeakingTool]:
+def speaking_tools(npc: NPC) -> Mapping[str, SpeakingTool]:
     """Return which arguments and results of the tools here contain spoken words.
 
     A builder who corrects what an NPC said also corrects these calls.
@@ -96,7 +96,7 @@ class Say(Tool):
     def run(self, use: Use, arguments: Arguments) -> str:
         """Say the words to everybody in the NPC's room."""
         text = allow_speech(use, clean_words(use, arguments.text))
-        noted_aside(use, room_talk(use.npc), text)
+        record_aside(use, room_conversation_key(use.npc), text)
         deliver_reply(use.npc, text, own_names=own_names(use), hops=use.hops)
         return f'You say: "{text}"'
 
@@ -121,7 +121,7 @@ class Whisper(Tool):
         hearer = person(use.npc, arguments.to, answered=use.event.speaker_ref)
         words = clean_words(use, arguments.text)
         text = allow_speech(use, words, whisper=True, receivers=[hearer])
-        noted_aside(
+        record_aside(
             use, ConversationKey(kind="private", partner_ref=known_ref(use.npc, hearer)), text
         )
         deliver_reply(use.npc, text, own_names=own_names(use), hops=use.hops, to=hearer)
@@ -162,9 +162,9 @@ class Pose(Tool):
             action = action.removeprefix(f"{name} ").strip()
         if not action:
             raise Refused("Not done: nothing of it can be seen.")
-        noted_aside(use, room_talk(use.npc), f"*{action}*")
+        record_aside(use, room_conversation_key(use.npc), f"*{action}*")
         show_pose(
-            use.npc, behind_name(action, own_names=own_names(use)), told=action, hops=use.hops
+            use.npc, action_after_name(action, own_names=own_names(use)), told=action, hops=use.hops
         )
         return f"You did it: {plain_name(use.npc.key)} {action}"
 

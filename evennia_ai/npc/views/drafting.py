@@ -26,7 +26,7 @@ def is_written(found: StoredDraft, now: Page) -> bool:
     return now.sha256 == found.draft.page.sha256
 
 
-def to_be_written(found: StoredDraft, now: Page | None, *, by: Actor) -> PageDraft:
+def page_to_write(found: StoredDraft, now: Page | None, *, by: Actor) -> PageDraft:
     """Return the page that approving the draft would write.
 
     Raises:

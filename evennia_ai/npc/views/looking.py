@@ -40,13 +40,13 @@ def forget_past() -> None:
     _of_thread.reader = PastReader()
 
 
-def past_of(seer: Seer, turn: StoredTurn) -> PastInputs:
+def past_inputs_for(seer: Seer, turn: StoredTurn) -> PastInputs:
     """Return the inputs of a past turn, without what is hidden from the viewer.
 
     Raises:
         NotReadBackError: Part of the inputs is gone.
     """
-    return past_seen(seer, past_reader().inputs(turn))
+    return visible_past(seer, past_reader().inputs(turn))
 
 
 def sent_report(seer: Seer, turn: StoredTurn, reader: PastReader) -> Report:
@@ -64,25 +64,25 @@ def sent_report(seer: Seer, turn: StoredTurn, reader: PastReader) -> Report:
     if not seer.may_hide:
         seer.note_reading(records)
         return report
-    past = past_seen(seer, reader.inputs(turn))
+    past = visible_past(seer, reader.inputs(turn))
     return make_report(compose(past.inputs), hidden=past.hidden) if past.hidden else report
 
 
-def past_seen(seer: Seer, past: PastInputs) -> PastInputs:
+def visible_past(seer: Seer, past: PastInputs) -> PastInputs:
     """Return a past turn's inputs without what is hidden from the viewer."""
     seen = seer.seen(past.inputs)
     return replace(past, inputs=seen.inputs, hidden=seen.hidden) if seen.hidden else past
 
 
-def verdicts_seen(seer: Seer, turn: StoredTurn, reader: PastReader) -> Sequence[Verdict]:
+def visible_verdicts(seer: Seer, turn: StoredTurn, reader: PastReader) -> Sequence[Verdict]:
     """Return the verdicts of a past turn that the viewer may see. Raises like `sent_report`."""
     if not seer.may_hide:
         return turn.manifest.verdicts
-    past = past_seen(seer, reader.inputs(turn))
+    past = visible_past(seer, reader.inputs(turn))
     return compose(past.inputs).touched if past.hidden else turn.manifest.verdicts
 
 
-def revisions_seen(seer: Seer, turn: StoredTurn, report: Report | None) -> dict[str, str]:
+def visible_revisions(seer: Seer, turn: StoredTurn, report: Report | None) -> dict[str, str]:
     """Return the revisions that the viewer may see of the texts in a past turn's prompt.
 
     If the report hides something, revisions of texts that it does not show are left out too. Such a
@@ -106,7 +106,7 @@ def trial_report(past: PastInputs, edit: Callable[[PastInputs], Inputs]) -> Repo
     """Return the report of a past turn's prompt with an edit, compared with the prompt without it.
 
     Args:
-        past: The result of `past_of`.
+        past: The result of `past_inputs_for`.
 
     Raises:
         FormatError, ComponentValueError: The edit is impossible for what the viewer may see.

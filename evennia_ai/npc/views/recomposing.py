@@ -275,7 +275,7 @@ def _component(scope: Scope, key: str, number: int) -> PromptComponent:
     if number == 0 and scope == GAME and key in _STATIC:
         return _STATIC[key]
     revision = COMPONENTS.revision(key, number, scope=scope)
-    if not revision.is_in_force:
+    if not revision.takes_effect:
         raise NotReadBackError(f"component '{key}' was removed by its revision {number}")
     return revision.value
 
@@ -315,7 +315,7 @@ def _tools(policy: str) -> tuple[str, ...]:
 def _book(name: str, attach: str, number: int) -> StoredBook:
     """Return this revision of a book, attached to a scope of this kind."""
     revision = LOREBOOKS.revision(name, number)
-    if not revision.is_in_force:
+    if not revision.takes_effect:
         raise NotReadBackError(f"lorebook '{name}' was removed by its revision {number}")
     scope = Scope(kind=attach) if attach != "global" else None  # type: ignore[arg-type]
     return replace(LOREBOOKS.whole(revision.value), scope=scope)
@@ -354,7 +354,7 @@ class Comparison:
     differences: tuple[Difference, ...] = ()
 
 
-def composed_again(turn: StoredTurn, reader: PastReader) -> Prompt:
+def compose_again(turn: StoredTurn, reader: PastReader) -> Prompt:
     """Compose a past turn from the inputs that it had.
 
     Raises:

@@ -218,7 +218,7 @@ class Told:
     """The first characters of the hash of the words, in place of a revision number."""
 
 
-def told_by(origin: str, text: str, manifest: TurnManifest) -> Iterator[Told]:
+def origins_of_text(origin: str, text: str, manifest: TurnManifest) -> Iterator[Told]:
     """Yield the origins of a text that a provider of facts or this program made.
 
     If blocks fill a component, yield one origin for each block. Yield nothing for a text that

@@ -216,7 +216,7 @@ def _is_cut(
     return counted < TOLERANCE * median(least) * sent.tokens
 
 
-def cut_in_words(*, counted: int, whole: int, profile: str) -> str:
+def describe_cut_prompt(*, counted: int, whole: int, profile: str) -> str:
     """Return the message to an admin that a prompt was cut, with the settings that help."""
     return (
         f"the server read {counted} of about {whole} tokens of the prompt and dropped the rest,"

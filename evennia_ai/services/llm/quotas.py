@@ -111,7 +111,7 @@ class Meter:
         self._reserved -= reserved_tokens
         self._count(now, calls=0, tokens=tokens)
 
-    def taken_back(self, began_at: float) -> None:
+    def undo_start(self, began_at: float) -> None:
         """Undo the count of a call that never reached a model.
 
         `began_at` is the time of its start.

@@ -51,7 +51,7 @@ Action = Literal[
     "granted",
     "revoked",
 ]
-NOT_IN_FORCE: Final = frozenset({"imported", "rejected", "removed"})
+WITHOUT_EFFECT: Final = frozenset({"imported", "rejected", "removed"})
 """The actions after which the value of a revision is not the current value."""
 # Each of these actions answers all imports that waited before it.
 _ANSWERS: Final = ("approved", "rejected", "removed")
@@ -83,14 +83,14 @@ class Revision(Change, Generic[V]):
     """
 
     @property
-    def is_in_force(self) -> bool:
+    def takes_effect(self) -> bool:
         """True if the change made its value the current one."""
-        return self.action not in NOT_IN_FORCE
+        return self.action not in WITHOUT_EFFECT
 
     @property
     def after(self) -> V | None:
         """The value that the change made the current one, or None."""
-        return self.value if self.is_in_force else None
+        return self.value if self.takes_effect else None
 
 
 def with_values_before(
@@ -102,7 +102,7 @@ def with_values_before(
         yield before, revision
         if revision.action == "removed":
             before = None
-        elif revision.is_in_force:
+        elif revision.takes_effect:
             before = revision
 
 
@@ -238,7 +238,7 @@ class Kind(ABC, Generic[V]):
             raise StoreError(
                 f"revision {number} removed {self.called(key, scope)}; choose another revision"
             )
-        if not revision.is_in_force:
+        if not revision.takes_effect:
             raise StoreError(
                 f"revision {number} of {self.called(key, scope)} was {revision.action} and never"
                 " approved; choose another revision"
@@ -747,7 +747,7 @@ def grant_givers(revisions: Iterable[Revision[G]]) -> dict[Grant, Revision[G]]:
     """
     given = dict[Grant, Revision[G]]()
     for revision in revisions:
-        if revision.is_in_force:
+        if revision.takes_effect:
             given = {grant: given.get(grant, revision) for grant in in_order(revision.value.grants)}
     return given
 

@@ -159,6 +159,6 @@ class BookRevisionPage(Page):
 
 def _text(revision: Revision[lorebooks.StoredBook] | None) -> str | None:
     """Return the text of an approved revision; None if there is none or it removed the book."""
-    if revision is None or not revision.is_in_force:
+    if revision is None or not revision.takes_effect:
         return None
     return lorebooks.LOREBOOKS.whole(revision.value).source

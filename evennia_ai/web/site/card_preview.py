@@ -8,7 +8,7 @@ from evennia_ai.engine.prompt.components import ALLOWS, in_order
 from evennia_ai.formats.cards.loading import load_card
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.views.edits import ProposedEdit
-from evennia_ai.npc.views.looking import past_of, trial_report
+from evennia_ai.npc.views.looking import past_inputs_for, trial_report
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import cards
 from evennia_ai.store.history import turns
@@ -37,7 +37,7 @@ class PreviewPage(Page):
         file = cards.CARDS.revision_file(name, number)
         found = load_card(file.content, limits=conf().card_limits)
         edit = ProposedEdit(card=found.card, grants=granted)
-        report = trial_report(past_of(seer_for(self.request.user, ref), newest), edit)
+        report = trial_report(past_inputs_for(seer_for(self.request.user, ref), newest), edit)
         return {
             "name": name,
             "number": number,

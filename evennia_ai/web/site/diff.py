@@ -5,7 +5,7 @@ from typing import Any
 from evennia_ai.engine.prompt.changes import compare_messages, compare_reports
 from evennia_ai.engine.prompt.report import Report, hidden_in_words, number_of
 from evennia_ai.npc.mind.viewers import seer_for
-from evennia_ai.npc.views.looking import past_of, past_reader, sent_report, trial_report
+from evennia_ai.npc.views.looking import past_inputs_for, past_reader, sent_report, trial_report
 from evennia_ai.npc.views.trials import Trial
 from evennia_ai.npc.views.visibility import Seer
 from evennia_ai.store.history import turns
@@ -54,7 +54,7 @@ class DiffPage(Page):
     def _newer(self, seer: Seer, ref: str, number: int, trial: Trial) -> Report:
         turn = turns.get_turn(ref, number)
         if trial.edits:
-            return trial_report(past_of(seer, turn), trial)
+            return trial_report(past_inputs_for(seer, turn), trial)
         return sent_report(seer, turn, past_reader())
 
 

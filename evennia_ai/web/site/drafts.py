@@ -10,7 +10,7 @@ from evennia_ai.engine.knowledge.assembly.panel import context_panel
 from evennia_ai.engine.knowledge.pages.markup import write_page
 from evennia_ai.engine.knowledge.pages.page import Page as KnowledgePage
 from evennia_ai.npc.mind.viewers import viewer_of
-from evennia_ai.npc.views.drafting import is_written, may_see_draft, to_be_written
+from evennia_ai.npc.views.drafting import is_written, may_see_draft, page_to_write
 from evennia_ai.store.knowledge import knowledge_bases, page_drafts, pages
 from evennia_ai.store.knowledge.page_drafts import StoredDraft
 from evennia_ai.web.site.differing import text_differences
@@ -56,7 +56,7 @@ class DraftPage(Page):
 
     def _approve(self, found: StoredDraft, now: KnowledgePage | None) -> None:
         if now is None or not is_written(found, now):
-            pages.save_page(found.base, to_be_written(found, now, by=self.actor))
+            pages.save_page(found.base, page_to_write(found, now, by=self.actor))
         page_drafts.decide_draft(found.number, approved=True, by=self.actor)
 
     def _refuse(self, found: StoredDraft, now: KnowledgePage | None) -> None:

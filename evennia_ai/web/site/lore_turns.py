@@ -9,7 +9,7 @@ from evennia_ai.engine.errors import ReplayError
 from evennia_ai.engine.lorebook.entry import LoreEntry
 from evennia_ai.engine.prompt.trace import Verdict
 from evennia_ai.npc.mind.viewers import seer_for, viewer_of
-from evennia_ai.npc.views.looking import past_reader, verdicts_seen
+from evennia_ai.npc.views.looking import past_reader, visible_verdicts
 from evennia_ai.npc.views.parse_cache import attached_book
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.history import past_turns
@@ -125,7 +125,7 @@ def newest_lore_verdicts(account: Any, ref: str, count: int) -> dict[int, Judged
     found: dict[int, Judged] = {}
     for turn in past_turns.newest_turns(ref, count):
         with suppress(ReplayError):
-            found[turn.number] = lore_verdicts(verdicts_seen(seer, turn, reader))
+            found[turn.number] = lore_verdicts(visible_verdicts(seer, turn, reader))
     return found
 
 

@@ -11,7 +11,7 @@ from evennia_ai.engine.errors import FormatError, NotStoredError, ReplayError
 from evennia_ai.npc.mind import npc_list
 from evennia_ai.npc.mind.status import npc_log
 from evennia_ai.npc.mind.viewers import seer_for
-from evennia_ai.npc.views.looking import past_reader, revisions_seen, sent_report
+from evennia_ai.npc.views.looking import past_reader, sent_report, visible_revisions
 from evennia_ai.npc.views.visibility import Seer
 from evennia_ai.store.authored import notes
 from evennia_ai.store.history import turns
@@ -74,6 +74,6 @@ def _made_of(seer: Seer, newest: StoredTurn) -> Iterator[dict[str, Any]]:
     # its words were erased, or it is unknown which of them must stay hidden
     with suppress(ReplayError):
         report = sent_report(seer, newest, past_reader())
-    for what, revision in revisions_seen(seer, newest, report).items():
+    for what, revision in visible_revisions(seer, newest, report).items():
         kind, _, name = what.partition(":")
         yield {"kind": kind, "name": name, "revision": revision}

@@ -16,12 +16,12 @@ from evennia_ai.engine.errors import EvenniaAIError, ReplayError
 from evennia_ai.engine.history.turn.manifest import request_in_words
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.views.looking import (
-    past_of,
+    past_inputs_for,
     past_reader,
-    past_seen,
-    revisions_seen,
     sent_report,
     trial_report,
+    visible_past,
+    visible_revisions,
 )
 from evennia_ai.npc.views.recomposing import NotReadBackError, PastInputs, PastReader, compare_turn
 from evennia_ai.npc.views.trials import Trial, places
@@ -63,7 +63,7 @@ class TurnPage(Page):
         seer = self._seer = seer_for(self.request.user, ref)
         unreadable, report = "", None
         if trial.edits:
-            self._past = past_of(seer, turn)
+            self._past = past_inputs_for(seer, turn)
             report = trial_report(self._past, trial)
         else:
             try:
@@ -91,7 +91,7 @@ class TurnPage(Page):
                 "sha256": replay.sha256 if is_whole else "",
             },
             "request": dict(turn.manifest.request),
-            "revisions": revisions_seen(seer, turn, report),
+            "revisions": visible_revisions(seer, turn, report),
             "cut": turn.manifest.cut,
             "calls": _calls(turn),
             "reply": _reply(seer, turn),
@@ -108,7 +108,7 @@ class TurnPage(Page):
             return pages
         problem = ""
         try:
-            self._past = self._past or past_of(self._seer, self._turn)
+            self._past = self._past or past_inputs_for(self._seer, self._turn)
         except NotReadBackError as error:
             problem = str(error)
         found = places(trial_inputs(self._past, trial)) if self._past else {}
@@ -147,7 +147,7 @@ class TurnPage(Page):
     def post(self, request: HttpRequest, ref: str, number: int) -> HttpResponseBase:
         """Save the edits of the form as revisions."""
         trial = trial_in(request)
-        past = past_of(seer_for(request.user, ref), turns.get_turn(ref, number))
+        past = past_inputs_for(seer_for(request.user, ref), turns.get_turn(ref, number))
         saver = Saver(
             by=self.actor,
             npc_ref=npc_of(ref),
@@ -247,7 +247,7 @@ def _compared(
     ref: str, number: int, trial: Trial, reader: PastReader, seer: Seer
 ) -> dict[str, Any]:
     try:
-        turn, as_seen = turns.get_turn(ref, number), partial(past_seen, seer)
+        turn, as_seen = turns.get_turn(ref, number), partial(visible_past, seer)
         found = compare_turn(turn, trial, reader, as_seen)
     except EvenniaAIError as error:
         return {"number": number, "outcome": "unknown", "problem": str(error)}

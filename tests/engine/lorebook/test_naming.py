@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.engine.lorebook.book import Lorebook, entries_called, names_of
+from evennia_ai.engine.lorebook.book import Lorebook, find_entries, names_of
 from evennia_ai.engine.prompt.report import origins_called
 from evennia_ai.formats.lorebooks.books import read_book
 
@@ -20,12 +20,12 @@ def a_book(label: str = "harbour") -> Lorebook:
 
 
 def test_id_of_an_entry_is_preferred_to_the_name_of_another() -> None:
-    assert [entry.uid for entry in entries_called(a_book(), "7")] == ["7"]
+    assert [entry.uid for entry in find_entries(a_book(), "7")] == ["7"]
 
 
 def test_entry_name_means_every_entry_that_has_it_in_any_letter_case() -> None:
-    assert [entry.uid for entry in entries_called(a_book(), "THE ferry")] == ["7", "9"]
-    assert entries_called(a_book(), "nobody") == []
+    assert [entry.uid for entry in find_entries(a_book(), "THE ferry")] == ["7", "9"]
+    assert find_entries(a_book(), "nobody") == []
 
 
 def test_names_of_leaves_out_entries_without_a_name() -> None:

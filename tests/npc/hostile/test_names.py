@@ -9,7 +9,7 @@ import pytest
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.prompt.names import fold_name
 from evennia_ai.npc.inputs.facts import candidates
-from evennia_ai.npc.senses.labels import settled_label
+from evennia_ai.npc.senses.labels import store_label
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store import memories
 
@@ -284,7 +284,7 @@ def test_deleted_character_never_gets_the_label_of_another_player(stage, model, 
     gone.__dict__["sessions"] = NobodyPlays()
     gone.delete()
 
-    assert settled_label(stage.npc, gone) == label
+    assert store_label(stage.npc, gone) == label
 
     assert "None" not in memories.names_known_by(str(stage.npc.id)).get(fold_name(name), {})
     stage.says(stage.anna, "Oren, good night.")

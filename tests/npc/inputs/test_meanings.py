@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred, maybeDeferred
 from evennia_ai.engine.memory.recalling import MemorySettings
 from evennia_ai.npc.inputs import meanings as room
 from evennia_ai.npc.inputs.meanings import Meanings
-from evennia_ai.npc.views.recomposing import PastReader, composed_again
+from evennia_ai.npc.views.recomposing import PastReader, compose_again
 from evennia_ai.services.llm.sentence_model import SentenceModelError
 from evennia_ai.store.history import turns
 from tests.absent import need
@@ -118,7 +118,7 @@ def test_past_turn_is_composed_again_with_its_recorded_closeness(talking, model)
     assert turn.manifest.inputs["memories"]["near"]
     past = PastReader().inputs(turn)
     assert dict(past.inputs.near) == dict(map(tuple, turn.manifest.inputs["memories"]["near"]))
-    assert composed_again(turn, PastReader()).sha256 == turn.manifest.sha256
+    assert compose_again(turn, PastReader()).sha256 == turn.manifest.sha256
 
 
 def test_model_reads_nothing_when_recall_by_meaning_is_off(stage, model, monkeypatch):

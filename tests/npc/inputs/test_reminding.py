@@ -9,7 +9,7 @@ from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import ReplayError
 from evennia_ai.engine.memory.recalling import MemorySettings
 from evennia_ai.npc.inputs.facts import candidates
-from evennia_ai.npc.views.recomposing import NotReadBackError, PastReader, composed_again
+from evennia_ai.npc.views.recomposing import NotReadBackError, PastReader, compose_again
 from evennia_ai.store import memories
 from evennia_ai.store.erasing import erase_about
 from evennia_ai.store.history import turns
@@ -77,7 +77,7 @@ def test_past_turn_is_composed_again_after_its_memories_changed(talking):
     learn(talking, "It rains.")
 
     turn = turns.last_turn(talking.npc.ai.ref)
-    assert composed_again(turn, PastReader()).sha256 == turn.manifest.sha256
+    assert compose_again(turn, PastReader()).sha256 == turn.manifest.sha256
 
 
 def test_past_turn_cannot_be_read_back_when_a_memory_was_erased(talking):
@@ -86,7 +86,7 @@ def test_past_turn_cannot_be_read_back_when_a_memory_was_erased(talking):
     models.MemoryRevision.objects.update(value="")
 
     with pytest.raises(NotReadBackError, match="its words are gone"):
-        composed_again(turns.last_turn(talking.npc.ai.ref), PastReader())
+        compose_again(turns.last_turn(talking.npc.ai.ref), PastReader())
 
 
 def test_manifest_has_no_words_of_memories(talking):

@@ -8,10 +8,10 @@ from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.knowledge.pages.page import BaseInfo
 from evennia_ai.engine.prompt.components import Scope
 from evennia_ai.npc.knowledge.guarding import (
-    bases_as_told,
-    held_keys,
-    is_held,
+    bases_for_npc,
+    guarded_keys,
     may_search,
+    must_guard,
     searchable_bases,
 )
 from evennia_ai.store.knowledge import knowledge_bases
@@ -51,18 +51,20 @@ def test_search_lock_is_checked_for_the_npc_and_forbids_when_it_fails(stage, loc
     ],
 )
 def test_npc_guards_a_restricted_base_unless_its_lock_excludes_the_npc(stage, locks, held):
-    assert is_held(stage.npc, locked(locks)) is held
+    assert must_guard(stage.npc, locked(locks)) is held
 
 
 def test_superuser_npc_also_guards_a_restricted_base(stage, monkeypatch):
     monkeypatch.setattr(type(stage.npc), "is_superuser", True)
     stage.npc.locks.cache_lock_bypass(stage.npc)
-    assert is_held(stage.npc, locked("restricted:all()"))
+    assert must_guard(stage.npc, locked("restricted:all()"))
     assert not may_search(stage.npc, "search:false()")
 
 
 def test_npc_does_not_guard_an_open_base(stage):
-    assert held_keys(stage.npc, [VAULT, replace(VAULT, key="open", restricted=False)]) == {"vault"}
+    assert guarded_keys(stage.npc, [VAULT, replace(VAULT, key="open", restricted=False)]) == {
+        "vault"
+    }
 
 
 @pytest.fixture
@@ -80,13 +82,13 @@ def test_base_of_a_room_is_searchable_only_for_npcs_there(bound):
 
 
 def test_cached_bases_make_no_query(bound, no_queries):
-    bases_as_told(bound.npc, searchable_bases(bound.npc, None))
+    bases_for_npc(bound.npc, searchable_bases(bound.npc, None))
     with no_queries():
-        assert bases_as_told(bound.npc, searchable_bases(bound.npc, None))
+        assert bases_for_npc(bound.npc, searchable_bases(bound.npc, None))
 
 
 def test_hint_is_scrubbed_only_for_a_guarded_base(bound):
-    (told,) = bases_as_told(bound.npc, searchable_bases(bound.npc, None))
+    (told,) = bases_for_npc(bound.npc, searchable_bases(bound.npc, None))
     assert told.hint == "The keys of it."
     free = replace(VAULT, restricted=False)
-    assert bases_as_told(bound.npc, [free]) == (free,)
+    assert bases_for_npc(bound.npc, [free]) == (free,)

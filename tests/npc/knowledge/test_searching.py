@@ -11,7 +11,7 @@ from evennia_ai.engine.knowledge.pages.page import BackendError, Hit
 from evennia_ai.engine.knowledge.settings import SearchBudget
 from evennia_ai.engine.prompt.components import Scope
 from evennia_ai.npc.npc_settings import change_settings
-from evennia_ai.npc.views.recomposing import NotReadBackError, PastReader, composed_again
+from evennia_ai.npc.views.recomposing import NotReadBackError, PastReader, compose_again
 from evennia_ai.store.history import conversations, turns
 from evennia_ai.store.knowledge import knowledge_bases, knowledge_searches
 from tests.npc.knowledge.cellars import HARBOUR, Minds, a_page, written
@@ -263,7 +263,7 @@ def test_system_prompt_does_not_depend_on_the_bases(harbour):
 def test_turn_with_the_search_policy_is_composed_again(harbour):
     told(harbour)
     turn = turns.last_turn(harbour.npc.ai.ref)
-    assert composed_again(turn, PastReader()).sha256 == turn.manifest.sha256
+    assert compose_again(turn, PastReader()).sha256 == turn.manifest.sha256
 
 
 def test_turn_with_an_older_search_policy_cannot_be_composed_again(harbour, monkeypatch):

@@ -13,8 +13,8 @@ from evennia.utils.search import search_object
 from evennia_ai.commands.cmdset import AICmdSet
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.knowledge.pages.page import BaseInfo
-from evennia_ai.npc.knowledge.guarding import is_held
-from evennia_ai.npc.mind.guard_watch import look_at_everybody
+from evennia_ai.npc.knowledge.guarding import must_guard
+from evennia_ai.npc.mind.guard_watch import record_all_guards
 from evennia_ai.npc.service import at_server_start, at_server_stop
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.knowledge import knowledge_bases
@@ -61,7 +61,7 @@ def made(locks, **fields):
 
 
 def holds_oren(npc):
-    return is_held(npc, knowledge_bases.get_base("vault"))
+    return must_guard(npc, knowledge_bases.get_base("vault"))
 
 
 # Commands of Evennia that a builder may type, which also run code with effects on tags.
@@ -137,8 +137,8 @@ def test_guards_are_recorded_when_the_server_starts(stage):
 
 def test_npc_without_the_tag_does_not_guard(outsider, stage):
     ned = stage.make("Ned", "evennia_ai.typeclasses.AINPC")
-    look_at_everybody()
-    assert not is_held(ned, knowledge_bases.get_base("vault"))
+    record_all_guards()
+    assert not must_guard(ned, knowledge_bases.get_base("vault"))
 
 
 def test_guard_does_not_end_when_a_permission_is_added(stage):
@@ -210,7 +210,7 @@ def test_deleted_guard_is_listed_by_number(outsider, types):
 
 def test_no_guards_are_recorded_when_the_base_is_restricted_for_all(stage):
     info = made("view:all()")
-    assert is_held(stage.npc, info)
+    assert must_guard(stage.npc, info)
     assert knowledge_bases.held_refs("vault") == frozenset()
 
 

@@ -14,7 +14,7 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.commands.ai.status import overview_lines
 from evennia_ai.npc.mind.window_watch import WindowWatch
-from evennia_ai.npc.model_calls.examining import CHECK, examined
+from evennia_ai.npc.model_calls.examining import CHECK, examine_profile
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.services.endpoints import Models
 from evennia_ai.services.llm.doctor import Finding
@@ -95,7 +95,7 @@ def waits(stage: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any
 
 def check() -> "Deferred[tuple[Finding, ...]]":
     live = runtime()
-    return Deferred.fromCoroutine(examined(live.calls, live.access))
+    return Deferred.fromCoroutine(examine_profile(live.calls, live.access))
 
 
 def test_check_finds_the_context_window_and_counts_its_calls(waits: Any) -> None:

@@ -69,7 +69,7 @@ def test_call_is_refused_when_its_player_npc_or_game_reached_its_limit(
 @pytest.mark.parametrize(("ref", "scope"), [("5", "npc"), ("", "game"), ("6", "")])
 def test_use_by_workers_in_this_minute_counts(clock: Hands, ref: str, scope: str) -> None:
     limits = limits_of(clock, **{one: {"calls_per_minute": 1} for one in ("player", "npc", "game")})
-    limits.workers_took({ref: QuotaUse(calls_per_minute=1)})
+    limits.set_worker_use({ref: QuotaUse(calls_per_minute=1)})
     assert scope_refused(limits) == scope
 
 

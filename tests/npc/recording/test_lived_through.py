@@ -20,7 +20,7 @@ from evennia_ai.npc.inputs.shipped_providers import HEADING
 from evennia_ai.npc.recording.event_recorder import Prepared, commit_event
 from evennia_ai.npc.recording.heard import Lately, event_record, key_of, open_conversation
 from evennia_ai.npc.speech.output import show_item
-from evennia_ai.npc.views.recomposing import PastReader, composed_again
+from evennia_ai.npc.views.recomposing import PastReader, compose_again
 from evennia_ai.store.authored import components
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import turns
@@ -242,7 +242,7 @@ def test_past_turns_with_both_blocks_are_composed_again(quay) -> None:
     past = list(turns_in_order(quay.npc.ai.ref))
     assert len(past) >= 6
     for turn in past:
-        assert composed_again(turn, reader).sha256 == turn.manifest.sha256
+        assert compose_again(turn, reader).sha256 == turn.manifest.sha256
 
 
 @pytest.mark.req("S3-35", "S2-02")

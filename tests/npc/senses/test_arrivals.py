@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.engine.errors import StoreError
 from evennia_ai.npc.senses import labels
-from evennia_ai.npc.senses.labels import label_of, settled_label
+from evennia_ai.npc.senses.labels import label_of, store_label
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.memories import NewlyNamed, names_known_by, settle_names
 from tests.conftest import forget_objects
@@ -88,7 +88,7 @@ def test_label_of_a_newcomer_depends_on_the_names_that_each_npc_knows(stage):
 def test_npc_that_cannot_see_a_person_stores_no_label(stage):
     blind = stage.make("Berta", NPC)
     stage.anna.locks.add(f"view:not id({blind.id})")
-    settled_label(stage.npc, stage.anna)
+    store_label(stage.npc, stage.anna)
     assert "anna" in names_known_by(str(stage.npc.id))
     assert names_known_by(str(blind.id)) == {}
 
@@ -139,20 +139,20 @@ def test_label_is_the_same_before_and_after_it_is_stored(stage, writer):
     berta = stage.make("Berta", NPC)
     both, another = (stage.npc, berta), stage.make("Anna", PERSON)
     people = (stage.anna, another)
-    called = [settled_label(npc, person) for person in people for npc in both]
+    called = [store_label(npc, person) for person in people for npc in both]
     assert called == [label_of(npc, person) for person in people for npc in both]
     assert len(set(called)) == 2
     assert len(writer.given) == 2  # one job per person for all NPCs
     writer.goes_on()
-    assert called == [settled_label(npc, person) for person in people for npc in both]
+    assert called == [store_label(npc, person) for person in people for npc in both]
     assert len(writer.given) == 2
     assert [dict(npc.ai.foreseen_names) for npc in both] == [{}, {}]
 
 
 def test_label_is_stored_at_the_next_perception_when_storing_failed(stage, writer):
-    settled_label(stage.npc, stage.anna)
+    store_label(stage.npc, stage.anna)
     writer.given.pop()[1].errback(StoreError("the database is away"))
-    settled_label(stage.npc, stage.anna)
+    store_label(stage.npc, stage.anna)
     writer.goes_on()
     assert names_known_by(str(stage.npc.id))["anna"] == {str(stage.anna.id): 1}
 

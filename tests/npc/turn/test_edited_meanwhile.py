@@ -9,7 +9,7 @@ import pytest
 
 from evennia_ai.engine.actors import THE_GAME
 from evennia_ai.npc.npc_settings import change_settings
-from evennia_ai.npc.views.recomposing import PastReader, composed_again
+from evennia_ai.npc.views.recomposing import PastReader, compose_again
 from evennia_ai.store.history.past_turns import turns_in_order
 from tests.npc.scripted_games import edit_everything, furnish
 from tests.npc.turn.test_turn_acts import calls
@@ -36,5 +36,5 @@ def test_edits_made_while_a_model_thinks_apply_from_the_next_turn(stage: Any) ->
     assert (second.speaker, after.speaker) == ("Oren", "Ned")
     one, two, three = turns_in_order(stage.npc.ai.ref)
     assert one.manifest.revisions == two.manifest.revisions != three.manifest.revisions
-    again = [composed_again(turn, PastReader()).sha256 for turn in (one, two, three)]
+    again = [compose_again(turn, PastReader()).sha256 for turn in (one, two, three)]
     assert again == [turn.manifest.sha256 for turn in (one, two, three)]

@@ -17,7 +17,7 @@ from evennia_ai.engine.errors import (
 from evennia_ai.engine.history.turn.replay import replay_turn
 from evennia_ai.engine.prompt.messages import ToolCall
 from evennia_ai.npc.npc_settings import change_settings
-from evennia_ai.npc.views.recomposing import PastReader, composed_again
+from evennia_ai.npc.views.recomposing import PastReader, compose_again
 from evennia_ai.services.llm.chat import ChatReply, Thoughts, sent_sha256
 from evennia_ai.services.llm.clients.scripted import ScriptedModel
 from evennia_ai.services.settings.conf import conf
@@ -111,7 +111,7 @@ def checked_turns(stage):
     for turn in past:
         records = record_rows.records(turn.manifest.sent_ids)
         assert replay_turn(turn.manifest, records).is_same
-        assert composed_again(turn, reader).sha256 == turn.manifest.sha256
+        assert compose_again(turn, reader).sha256 == turn.manifest.sha256
     return past
 
 

@@ -8,7 +8,7 @@ from evennia_ai.engine.actors import THE_GAME
 from evennia_ai.engine.history.turn.replay import replay_messages
 from evennia_ai.engine.prompt.messages import ToolCall, messages_sha256
 from evennia_ai.npc.npc_settings import change_settings
-from evennia_ai.npc.views.recomposing import PastReader, composed_again
+from evennia_ai.npc.views.recomposing import PastReader, compose_again
 from evennia_ai.services.endpoints import Access
 from evennia_ai.services.llm.chat import ChatReply
 from evennia_ai.services.llm.clients.scripted import ScriptedModel
@@ -110,7 +110,7 @@ def test_each_round_of_a_turn_is_replayed_and_composed_again(acting):
         stored = turns.get_turn(npc_ref, number)
         records = record_rows.records(stored.manifest.record_ids)
         assert messages_sha256(replay_messages(stored.manifest, records)) == stored.manifest.sha256
-        again = composed_again(stored, PastReader())
+        again = compose_again(stored, PastReader())
         assert again.sha256 == stored.manifest.sha256
 
 

@@ -8,7 +8,7 @@ from twisted.internet.defer import CancelledError
 from evennia_ai.engine.errors import ModelTimeout, ModelUnavailable
 from evennia_ai.engine.history.compaction.summaries import FRAME
 from evennia_ai.engine.history.records import RecordKind
-from evennia_ai.npc.views.recomposing import PastReader, composed_again
+from evennia_ai.npc.views.recomposing import PastReader, compose_again
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.past_turns import turns_in_order
@@ -114,7 +114,7 @@ def test_turns_before_and_after_a_compaction_replay_to_the_same_bytes(stage):
     gone = [
         turn.number
         for turn in turns_in_order(stage.npc.ai.ref)
-        if composed_again(turn, reader).sha256 != turn.manifest.sha256
+        if compose_again(turn, reader).sha256 != turn.manifest.sha256
     ]
 
     assert (gone, segment_of(stage)) == ([], 4)

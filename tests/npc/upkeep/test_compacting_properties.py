@@ -14,7 +14,7 @@ from evennia_ai.engine.history.records import RecordKind
 from evennia_ai.engine.history.turn.replay import replay_turn
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.npc.upkeep.idle_time import IDLE_SECONDS
-from evennia_ai.npc.views.recomposing import PastReader, composed_again
+from evennia_ai.npc.views.recomposing import PastReader, compose_again
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.erasing import erase_private
 from evennia_ai.store.history import record_rows
@@ -81,7 +81,7 @@ def assert_it_is_all_there(stage: Any) -> int:
             continue
         records = record_rows.records(turn.manifest.sent_ids)
         assert replay_turn(turn.manifest, records).is_same
-        assert composed_again(turn, reader).sha256 == turn.manifest.sha256
+        assert compose_again(turn, reader).sha256 == turn.manifest.sha256
         assert turn.manifest.tokens <= turn.manifest.limit_tokens
         assert turn.manifest.break_reason != "undeclared"
     known = conversations_of(stage.npc.ai.ref)

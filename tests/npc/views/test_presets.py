@@ -16,7 +16,7 @@ from evennia_ai.engine.prompt.components import (
 )
 from evennia_ai.engine.prompt.contexts import AUTONOMOUS, CONVERSATION
 from evennia_ai.npc.views.edits import AsOfToday
-from evennia_ai.npc.views.recomposing import PastReader, composed_again
+from evennia_ai.npc.views.recomposing import PastReader, compose_again
 from evennia_ai.npc.views.turn_sources import source_of
 from evennia_ai.npc.views.view import components_of, sources_of, view_of
 from evennia_ai.services.settings.conf import conf
@@ -171,7 +171,7 @@ def not_the_same(stage):
     return [
         turn.number
         for turn in turns_of(stage)
-        if composed_again(turn, reader).sha256 != turn.manifest.sha256
+        if compose_again(turn, reader).sha256 != turn.manifest.sha256
     ]
 
 

@@ -16,7 +16,7 @@ from evennia_ai.npc.views.recomposing import (
     NotReadBackError,
     PastReader,
     compare_turn,
-    composed_again,
+    compose_again,
     see_all,
 )
 from evennia_ai.store.authored import cards
@@ -61,7 +61,7 @@ def not_the_same(stage):
     return [
         turn.number
         for turn in turns_of(stage)
-        if composed_again(turn, reader).sha256 != turn.manifest.sha256
+        if compose_again(turn, reader).sha256 != turn.manifest.sha256
     ]
 
 
@@ -233,7 +233,7 @@ def test_turns_of_an_imported_transcript_can_only_be_replayed(furnished):
         records = record_rows.records(turn.manifest.sent_ids)
         assert replay_turn(turn.manifest, records).is_same
         with pytest.raises(NotReadBackError):
-            composed_again(turn, reader)
+            compose_again(turn, reader)
 
 
 def test_turns_are_composed_again_in_reverse_order(furnished):
@@ -241,7 +241,7 @@ def test_turns_are_composed_again_in_reverse_order(furnished):
     play(furnished)
     reader = PastReader()
     for turn in reversed(turns_of(furnished)):
-        assert composed_again(turn, reader).sha256 == turn.manifest.sha256
+        assert compose_again(turn, reader).sha256 == turn.manifest.sha256
 
 
 def test_composing_again_does_not_change_a_later_preview(furnished):
@@ -260,7 +260,7 @@ def test_missing_revision_raises_an_error_that_names_it(furnished):
     forget_everything()
     models.Revision.objects.filter(key="spare").delete()
     with pytest.raises(NotReadBackError, match="revision of component 'spare' with number 1"):
-        composed_again(turns.last_turn(furnished.npc.ai.ref), PastReader())
+        compose_again(turns.last_turn(furnished.npc.ai.ref), PastReader())
 
 
 def test_turn_cannot_be_composed_again_when_its_manifest_lacks_a_value(furnished):
@@ -281,7 +281,7 @@ def test_turn_cannot_be_composed_again_when_its_manifest_lacks_a_value(furnished
         gone = inputs.keys() - less.keys() or made_of.keys() - less["made_of"].keys()
         past = replace(turn, manifest=replace(turn.manifest, inputs=less))
         try:
-            composed_again(past, PastReader())
+            compose_again(past, PastReader())
         except NotReadBackError as error:
             assert "can be replayed, but not composed again" in str(error)
             refused |= gone

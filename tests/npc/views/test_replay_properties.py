@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.history.turn.replay import replay_messages, replay_turn
-from evennia_ai.npc.views.recomposing import PastReader, composed_again
+from evennia_ai.npc.views.recomposing import PastReader, compose_again
 from evennia_ai.services.llm.roles import OPEN, adapt_messages, chat_messages
 from evennia_ai.store.authored import components, notes
 from evennia_ai.store.history import conversations, record_rows, turns
@@ -92,7 +92,7 @@ def test_replay_returns_the_sent_messages_after_random_events(stage, steps):
             for turn in past:
                 records = record_rows.records(turn.manifest.sent_ids)
                 assert replay_turn(turn.manifest, records).is_same
-                assert composed_again(turn, reader).sha256 == turn.manifest.sha256
+                assert compose_again(turn, reader).sha256 == turn.manifest.sha256
             raise UndoneError
     except UndoneError:
         from evennia_ai.store.core.snapshots import forget_everything

@@ -14,7 +14,7 @@ from evennia_ai.engine.prompt.blocks import DynamicBlock
 from evennia_ai.engine.prompt.budget import BudgetRules
 from evennia_ai.engine.prompt.components import PromptComponent, Scope
 from evennia_ai.engine.prompt.expansion import ComponentSet
-from evennia_ai.npc.views.turn_sources import recorded_inputs, source_of, told_by
+from evennia_ai.npc.views.turn_sources import origins_of_text, recorded_inputs, source_of
 from evennia_ai.store.authored import components, notes
 from evennia_ai.store.authored.cards import save_card
 from evennia_ai.store.authored.lorebooks import save_book
@@ -149,8 +149,8 @@ def test_source_of_returns_none_for_a_text_without_revisions(manifest, origin):
 
 @pytest.mark.req("S2-26")
 def test_origin_of_a_block_is_its_provider_with_a_hash_of_its_text(manifest):
-    (told,) = told_by("block:place", "Place: the quay.", manifest)
-    (other,) = told_by("block:place", "Place: the inn.", manifest)
+    (told,) = origins_of_text("block:place", "Place: the quay.", manifest)
+    (other,) = origins_of_text("block:place", "Place: the inn.", manifest)
     assert told.by == "provider place"
     assert len(told.revision) == 12 and told.revision != other.revision
 
@@ -159,7 +159,7 @@ def test_origin_of_a_block_is_its_provider_with_a_hash_of_its_text(manifest):
 def test_origin_of_a_block_of_the_game_is_the_path_of_its_function(manifest):
     made_of = {**manifest.inputs["made_of"], "providers": {"weather": "world.sky.weather"}}
     own = replace(manifest, inputs={"made_of": made_of})
-    assert [told.by for told in told_by("block:weather", "Rain.", own)] == [
+    assert [told.by for told in origins_of_text("block:weather", "Rain.", own)] == [
         "provider world.sky.weather"
     ]
 
@@ -172,20 +172,20 @@ def test_origins_of_a_component_are_the_blocks_that_fill_it(manifest):
         "blocks": [["speaker", "Who speaks: Ann."], ["place", "Here."]],
         "filled": {"speaker": "entity_context"},
     }
-    told = [*told_by("component:entity_context", "text", replace(manifest, inputs=inputs))]
+    told = [*origins_of_text("component:entity_context", "text", replace(manifest, inputs=inputs))]
     assert [one.by for one in told] == ["block:speaker, provider speaker"]
 
 
 @pytest.mark.req("S2-26")
 def test_origin_of_a_text_of_this_program_is_evennia_ai(manifest):
     assert source_of("component:runtime_guidance", manifest, npc_ref="12") is None
-    told = [one.by for one in told_by("component:runtime_guidance", "text", manifest)]
+    told = [one.by for one in origins_of_text("component:runtime_guidance", "text", manifest)]
     assert told == ["evennia_ai itself"]
 
 
 @pytest.mark.parametrize("origin", ["component:mood", "component:scenario", "note:0", "history:7"])
 def test_told_by_yields_nothing_for_stored_or_spoken_texts(manifest, origin):
-    assert [*told_by(origin, "text", manifest)] == []
+    assert [*origins_of_text(origin, "text", manifest)] == []
 
 
 def test_source_of_returns_none_for_a_manifest_without_sources(manifest):
@@ -204,7 +204,7 @@ def test_source_of_returns_none_when_the_manifest_lacks_a_kind_of_source(manifes
     less = "x" if gone is None else {key: one for key, one in made_of.items() if key != gone}
     foreign = replace(manifest, inputs={"made_of": less})
     assert [source_of(origin, foreign, npc_ref="12") for origin in ORIGINS] == [None] * 5
-    told = [one.by for origin in ORIGINS for one in told_by(origin, "text", foreign)]
+    told = [one.by for origin in ORIGINS for one in origins_of_text(origin, "text", foreign)]
     assert told == ["provider sky"]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evennia_ai.engine.prompt.messages import ToolSpec
-from evennia_ai.services.llm.arrival import Arrivals, cut_in_words, measure
+from evennia_ai.services.llm.arrival import Arrivals, describe_cut_prompt, measure
 from evennia_ai.services.llm.chat import AnswerSchema, ChatMessage, ChatReply, ChatRequest, Usage
 
 SENTENCES = {
@@ -184,7 +184,7 @@ def test_larger_earlier_count_of_the_server_excludes_a_cut() -> None:
 
 
 def test_message_about_a_cut_names_the_setting_that_helps() -> None:
-    told = cut_in_words(counted=256, whole=5700, profile="quick")
+    told = describe_cut_prompt(counted=256, whole=5700, profile="quick")
     for part in ("256 of about 5700", "OLLAMA_CONTEXT_LENGTH", "--parallel", "context_tokens"):
         assert part in told
     assert "ai/check quick" in told

@@ -103,7 +103,7 @@ def written(example: Example) -> tuple[Any, Any]:
 def test_change_is_a_revision_with_author_and_number(example: Example) -> None:
     first, second = written(example)
     changes = example.kind.revisions(example.key, scope=example.scope)
-    made = [one for one in changes if one.is_in_force]
+    made = [one for one in changes if one.takes_effect]
 
     assert [(one.number, one.changed_by) for one in made] == [
         (first.revision, "Mira"),
@@ -141,7 +141,7 @@ def test_removed_thing_is_gone_until_reverted(example: Example) -> None:
     assert in_force(example) is None
     assert example.key not in example.kind.list_keys(example.scope)
     last = example.kind.revisions(example.key, scope=example.scope)[-1]
-    assert (last.action, last.after, last.is_in_force) == ("removed", None, False)
+    assert (last.action, last.after, last.takes_effect) == ("removed", None, False)
     back = example.kind.revert(example.key, first.revision, by=MIRA, scope=example.scope)
     assert (example.text(back), back.revision) == ("calm", second.revision + 2)
     assert in_force(example) == back

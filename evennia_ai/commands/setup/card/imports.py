@@ -95,7 +95,7 @@ class CardImports(ImportedCommand[StoredCard], CardWork):
         file = clip_text(_file_in_words(before, change), _MOST_FILE)
         return (
             f"{file}; grants: {grants_in_words(change.value.grants)}"
-            if change.is_in_force
+            if change.takes_effect
             else file
         )
 

@@ -35,7 +35,7 @@ from evennia_ai.engine.prompt.components import Scope
 from evennia_ai.engine.text.columns import escape_controls, wrap_hanging
 from evennia_ai.npc.knowledge.backends import BACKENDS
 from evennia_ai.npc.knowledge.guarding import is_held_by_lock, names_some
-from evennia_ai.npc.mind.guard_watch import look_at_all
+from evennia_ai.npc.mind.guard_watch import record_guards_of
 from evennia_ai.npc.mind.viewers import lock_allows
 from evennia_ai.npc.npc_settings import settings_of
 from evennia_ai.store.knowledge import knowledge_bases
@@ -160,7 +160,7 @@ class KnowledgeBases(StrictCommand):
         out = "" if lock_allows(self.caller, after.locks, "view") else " You can no longer see it."
         before, now = field.told(info) or "none", field.told(after) or "none"
         if "locks" in given:
-            look_at_all(after)
+            record_guards_of(after)
             out += still_held(after)
         out += _unheld(given, after)
         self.say(f"{info.key}: {word} before: {before}; now: {_ended(now)}{out}")
@@ -174,7 +174,7 @@ class KnowledgeBases(StrictCommand):
             self.say(f"Knowledge base {info.key} is {word} already; nothing was changed.")
             return
         after = knowledge_bases.set_restricted(info.key, state, by=self.actor)
-        look_at_all(after)
+        record_guards_of(after)
         if not state:
             self.say(f"Knowledge base {info.key} is no longer restricted: NPCs read its pages.")
             return
@@ -207,7 +207,7 @@ class KnowledgeBases(StrictCommand):
     def remove_base(self, info: BaseInfo) -> Generator[Any, Any, None]:
         """Remove a base after a question."""
         shown.refuse_change(self.caller, info)
-        look_at_all(info)
+        record_guards_of(info)
         if not all(lock_allows(self.caller, locks, "view") for locks in store.locks_in(info.key)):
             raise CommandError(
                 f"Knowledge base '{info.key}' has pages that you may not see, so you may not"
@@ -225,7 +225,7 @@ class KnowledgeBases(StrictCommand):
 
     def release(self) -> None:
         info = shown.base_named(self.caller, self.wanted(_USAGE))
-        look_at_all(info)
+        record_guards_of(info)
         if self.rhs is None:
             self.show(_lines(info))
         else:

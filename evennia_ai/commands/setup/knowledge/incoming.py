@@ -26,10 +26,10 @@ from evennia_ai.engine.knowledge.pages.markup import write_page
 from evennia_ai.engine.knowledge.pages.page import BaseInfo, Page
 from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, wrap_hanging
 from evennia_ai.npc.knowledge.backends import as_deferred
-from evennia_ai.npc.mind.guard_watch import look_at_all
+from evennia_ai.npc.mind.guard_watch import record_guards_of
 from evennia_ai.npc.mind.viewers import lock_allows, viewer_of
 from evennia_ai.npc.runtime import runtime
-from evennia_ai.npc.views.drafting import is_written, may_see_draft, to_be_written
+from evennia_ai.npc.views.drafting import is_written, may_see_draft, page_to_write
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.knowledge import knowledge_bases, page_imports, pages
 from evennia_ai.store.knowledge import page_drafts as store
@@ -105,7 +105,7 @@ class KnowledgeDrafts(CardWork):
         now = yield from self._now(found, info)
         if now is not None and is_written(found, now):
             return now
-        draft = to_be_written(found, now, by=self.actor)
+        draft = page_to_write(found, now, by=self.actor)
         page: Page = yield as_deferred(runtime().backends.of(info).write(draft))
         return page
 
@@ -218,7 +218,7 @@ class KnowledgeFolder(CardWork):
                 " import has no limit. Nothing was imported."
             )
         page_imports.import_folder(plan, by=self.actor)
-        look_at_all(plan.info)
+        record_guards_of(plan.info)
         self.show([*_plan_lines(plan), "Imported." if plan.changes else _NOTHING])
 
     def _planned(self) -> Generator[Deferred[Any], Any, FolderPlan | None]:

@@ -31,7 +31,7 @@ from evennia_ai.commands.setup.lore.named import (
 )
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import EditConflictError
-from evennia_ai.engine.lorebook.book import BOOK_MODES, entries_called
+from evennia_ai.engine.lorebook.book import BOOK_MODES, find_entries
 from evennia_ai.engine.lorebook.entry import IN_HISTORY, LoreEntry, Patterns
 from evennia_ai.engine.text.columns import WIDTH, wrap_text
 from evennia_ai.engine.text.differences import diff_texts
@@ -242,7 +242,7 @@ class LoreEdits(CardWork):
         )
 
     def _refuse_twin(self, stored: StoredBook, entry_name: str) -> None:
-        twins = entries_called(named.opened(stored).book, entry_name)
+        twins = find_entries(named.opened(stored).book, entry_name)
         if twins:
             label = named.labelled(stored.name, twins[0])
             raise CommandError(f"There is {label} already; choose another name.")

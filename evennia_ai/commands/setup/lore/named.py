@@ -14,7 +14,7 @@ from typing import Any, Final
 from evennia_ai.commands.base import CommandError
 from evennia_ai.commands.naming import name_and_rest
 from evennia_ai.engine.errors import EvenniaAIError
-from evennia_ai.engine.lorebook.book import Lorebook, entries_called
+from evennia_ai.engine.lorebook.book import Lorebook, find_entries
 from evennia_ai.engine.lorebook.entry import LoreEntry
 from evennia_ai.formats.lorebooks.books import book_of_card
 from evennia_ai.npc.mind.viewers import lock_allows
@@ -221,7 +221,7 @@ def entry_to_change(caller: Any, text: str) -> OpenEntry:
 
 def entry_in(caller: Any, book: OpenBook, wanted: str) -> OpenEntry:
     """Return the only entry of `book` that `wanted` names and `caller` may see."""
-    named = [e for e in entries_called(book.book, wanted) if may_see(caller, book, e.uid)]
+    named = [e for e in find_entries(book.book, wanted) if may_see(caller, book, e.uid)]
     if not named:
         raise CommandError(_nobody(caller, book, wanted))
     if len(named) > 1:

@@ -31,7 +31,7 @@ def history_of(name: str, changes: Sequence[Revision[StoredBook]]) -> list[str]:
 
 def text_of(change: Revision[StoredBook]) -> str | None:
     """Return the text that a revision made current, or None."""
-    return LOREBOOKS.whole(change.value).source if change.is_in_force else None
+    return LOREBOOKS.whole(change.value).source if change.takes_effect else None
 
 
 def _ids_in_words(older: str | None, newer: str | None) -> Iterator[str]:

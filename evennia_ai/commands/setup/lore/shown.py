@@ -26,7 +26,7 @@ from evennia_ai.engine.prompt.tokens import ESTIMATE
 from evennia_ai.engine.prompt.trace import Verdict
 from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, pad_text, wrap_text
 from evennia_ai.formats.lorebooks.editing.typed import (
-    TOLD_APART,
+    FIELDS_SHOWN_ELSEWHERE,
     UNSET,
     field_text,
     place_in_words,
@@ -145,7 +145,7 @@ def _set_fields(entry: LoreEntry) -> Iterator[str]:
     """Yield the other fields that differ from their default."""
     for word, field in TYPED_FIELDS.items():
         value = value_in_words(field_text(field, entry))
-        if value not in UNSET and word not in TOLD_APART:
+        if value not in UNSET and word not in FIELDS_SHOWN_ELSEWHERE:
             yield f"{word} {value}"
 
 

@@ -87,7 +87,7 @@ class PresetImports(ImportedCommand[StoredPreset]):
                 f"{escape_controls(one)} {'on' if on else 'off'}" for one, on in new.items()
             )
         file, grants = f"file {change.value.sha256[:12]}", grants_in_words(change.value.grants)
-        return f"{file}; grants: {grants}" if change.is_in_force else file
+        return f"{file}; grants: {grants}" if change.takes_effect else file
 
     def counts_in(self, name: str) -> str:
         scopes = PRESETS.assigned_to(name)

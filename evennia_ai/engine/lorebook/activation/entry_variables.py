@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from evennia_ai.engine.errors import TemplateError
 from evennia_ai.engine.lorebook.activation.candidate import ActiveEntry
 from evennia_ai.engine.lorebook.book import Lorebook, is_moved
-from evennia_ai.engine.lorebook.conditions import STANDING
+from evennia_ai.engine.lorebook.conditions import LASTING_FACTS
 from evennia_ai.engine.lorebook.entry import LoreEntry
 from evennia_ai.engine.prompt.components import Grant
 from evennia_ai.engine.prompt.dice import Dice
@@ -95,7 +95,7 @@ def entry_dependence(entry: LoreEntry) -> Dependence | None:
         return named
     if not entry.constant or entry.grouping.names or _waits_for_keys(entry):
         return BY_KEY
-    passing = next((one.fact for one in entry.conditions if one.fact not in STANDING), None)
+    passing = next((one.fact for one in entry.conditions if one.fact not in LASTING_FACTS), None)
     return Dependence(f"is active or not by {passing}", repeats=False) if passing else None
 
 

@@ -13,7 +13,7 @@ from evennia_ai.engine.text.columns import escape_controls
 from evennia_ai.engine.text.differences import diff_members
 from evennia_ai.formats.lorebooks.books import entries_in_order, read_book, unwrap_book
 from evennia_ai.formats.lorebooks.editing.typed import (
-    TOLD_APART,
+    FIELDS_SHOWN_ELSEWHERE,
     UNSET,
     UNUSED,
     field_text,
@@ -102,7 +102,7 @@ def _typed_values(entry: _Entry | None) -> dict[str, Any]:
     typed = {
         word: value_in_words(None if (said := field_text(field, read)) == UNUSED else said)
         for word, field in TYPED_FIELDS.items()
-        if word not in TOLD_APART
+        if word not in FIELDS_SHOWN_ELSEWHERE
     }
     return {
         "name": read.name,

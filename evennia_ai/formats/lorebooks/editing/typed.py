@@ -349,7 +349,7 @@ _IN_WORDS: Final[Mapping[str, Callable[[LoreEntry], Any]]] = {
 }
 UNSET: Final = ("off", "none", "0", "100", value_in_words(None), UNUSED)
 """The values, as `value_in_words` renders them, of fields that have their default."""
-TOLD_APART: Final = ("name", "place", "role")
+FIELDS_SHOWN_ELSEWHERE: Final = ("name", "place", "role")
 """Fields that lists of an entry's fields leave out, because its label and position show them."""
 # Maps the names of fields in edits to the words that builders use for them.
 _WORDS: Final[Mapping[str, str]] = {

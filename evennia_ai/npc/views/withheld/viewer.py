@@ -15,7 +15,7 @@ class Viewer:
 
     may_view: Callable[[str], bool]
     """True if the person passes this lock string for viewing something."""
-    hears_whispers: bool
+    reads_whispers: bool
     """True if the person may read private conversations of the NPC."""
     note_reading: Callable[[str], None]
     """Writes to the security log that the person read something private. The text says what."""

@@ -25,7 +25,7 @@ class HiddenWhispers:
     """
 
     def __init__(self, viewer: Viewer, npc_ref: str) -> None:
-        self._hides: Final = not viewer.hears_whispers
+        self._hides: Final = not viewer.reads_whispers
         self._npc_ref: Final = npc_of(npc_ref)
         self._note_reading: Final = viewer.note_reading
         self._noted: Final[set[str]] = set()
