@@ -41,14 +41,15 @@ EVENING: Final = (
     ("note oren/cold = Oren has a bad cold.", r"\S"),
     ("lore/order herbs/fenbane = 20", r"\S"),
     ("lore/set herbs/fenbane = sticky 2", r"\S"),
-    ("card/set Mira/description = Mira sells herbs and asks no questions.", r"\S"),
+    ("card/edit Mira/description = Mira sells herbs and asks no questions.", r"\S"),
     ("card/greeting mira = 0", r"\S"),
     ("persona = A stranger with a wet coat.", r"\S"),
-    ("kb/new tides = The tides", r"\S"),
-    ("kb/bind tides = npc:Oren", r"\S"),
+    ("kb/create tides = The tides", r"\S"),
+    ("kb/assign tides = Oren", r"\S"),
     ("say Oren, what of the letter?", "Oren says"),
     ("say Oren, good night!", "Oren says"),
     ("ai/compact oren", r"\S"),
+    ("ai/keep oren = asks about the letter", r"\S"),
     ("ai/reset mira", r"\S"),
 )
 """Lines that a builder types after the tutorial, each with a pattern that its answer contains."""

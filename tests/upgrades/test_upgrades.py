@@ -68,7 +68,7 @@ def test_every_record_and_turn_of_an_older_version_verifies_and_replays(game: Ev
 def test_what_builders_wrote_in_an_older_version_is_shown(game: Evennia) -> None:
     game.start()
     with builder_beside_npc(game) as builder:
-        assert "Mira sells herbs" in shown(builder, "card/set mira/description")
+        assert "Mira sells herbs" in shown(builder, "card mira/description")
         assert "Oren has a bad cold" in shown(builder, "note oren/cold")
         assert "fenbane" in shown(builder, "lore herbs")
         assert "by the demo world" in shown(builder, "component/revisions mood")
