@@ -198,7 +198,7 @@ class _Line:
                 start = _first(places >> run << run)
             elif part == "*" or _ARGUMENT.fullmatch(part):
                 start = _first(places)
-                if last.isspace():  # the blank before it in the pattern matches all blanks
+                if last.isspace():  # a blank of the pattern matches all blanks of the line
                     start = max(start, min(end - len(self._text[start:end].lstrip()), end - 1))
                 found[part.lstrip("$")] = self._text[start:end]
             end = start

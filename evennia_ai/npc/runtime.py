@@ -212,7 +212,7 @@ def stop() -> None:
         return
     live.writer.end()
     live.recorder.flush()
-    live.close()  # done before `install`, so that nothing that ends now creates another runtime
+    live.close()  # before `install`: code that still runs while closing must find this runtime
     install(None)
 
 

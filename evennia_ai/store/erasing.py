@@ -90,7 +90,7 @@ def erase_private(partner_ref: str, *, by: Actor, npc_ref: str | None = None) ->
 
 
 def _count_erased(found: Iterable[ConversationRef]) -> Erased:
-    """Return what erasing these conversations would count."""
+    """Return how much an erasure of these conversations would erase."""
     done = Erased()
     for conversation in _with_branches(found):
         if records := _records_with_words(conversation).count():

@@ -73,7 +73,7 @@ class Player:
         ("w $1", "say $1$1", "w $1", "say $1$1"),
     ],
 )
-def test_nick_makes_the_line_that_its_player_wrote(
+def test_nick_is_replaced_by_the_line_that_the_player_set(
     db: None, pattern: str, replacement: str, typed: str, made: str
 ) -> None:
     assert Player((pattern, replacement)).types(typed) == made

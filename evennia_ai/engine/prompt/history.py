@@ -350,7 +350,7 @@ class _Sums:
         return self.totals[stop - self.oldest] - self.totals[first - self.oldest]
 
     def _prepend(self, older: list[int]) -> None:
-        """Add the tokens of messages before `oldest`. The newest of them comes first."""
+        """Put the tokens of older messages before the sums. The newest of them comes first."""
         if not older:
             return
         shift = sum(older)

@@ -307,7 +307,7 @@ class Scheduler:
         if self._wake is not None and self._wake.active():
             self._wake.cancel()
 
-    # Which keys may start
+    # Which NPCs may start a turn
 
     def _make_ready(self, key: str, line: _Queue) -> None:
         """If the key may start, put it at the end of those that may."""
@@ -400,7 +400,7 @@ class Scheduler:
             self._wake_in(max(0.0, self._resting[0][0] - self._clock.seconds()))
 
     def _wake_in(self, seconds: float) -> None:
-        """Schedule a start after `seconds`, unless an earlier one is scheduled."""
+        """Look for turns to start after `seconds`, unless that is scheduled earlier already."""
         if self._wake is not None and self._wake.active():
             if self._wake.getTime() <= self._clock.seconds() + seconds:
                 return

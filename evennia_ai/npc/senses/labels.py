@@ -304,9 +304,9 @@ def older_ids(bearers: Collection[Bearer]) -> OlderIds:
 
 
 def _is_before(known: int, bearer: Bearer) -> bool:
-    """True if the character with this id is older than the bearer.
+    """True if the character with this id is older than the character that bears a name.
 
-    A deleted bearer is the newest.
+    A deleted character counts as the newest.
     """
     return not bearer.ref.isdecimal() or known < int(bearer.ref)
 

@@ -209,13 +209,13 @@ class Gestures:
         self._planned: dict[str, DelayedCall] = {}
 
     def started(self, answers: str, show: Callable[[], None]) -> None:
-        """Schedule the gesture of a turn. `show` is called unless the turn ends before."""
+        """Call `show` after some seconds, unless the turn has answered or ended by then."""
         if self._after_seconds and answers not in self._planned:
             call = self._clock.callLater(self._after_seconds, self._show, answers, show)
             self._planned[answers] = call
 
     def ended(self, answers: str) -> None:
-        """Cancel the gesture of a turn that has ended, or whose answer has begun."""
+        """Cancel the scheduled call for a turn that has ended, or whose answer has begun."""
         planned = self._planned.pop(answers, None)
         if planned is not None and planned.active():
             planned.cancel()

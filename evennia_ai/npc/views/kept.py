@@ -83,11 +83,11 @@ class KeptChecker:
         self._views: dict[tuple[Any, ...], NPCView] = {}
 
     def check(self, path: Path, *, only_changed: bool = False) -> CheckedCase:
-        """Read and check the case in a file.
+        """Read the kept case in a file, and compare its prompt with what it expects.
 
         Args:
-            only_changed: Do not compose the case if the revisions of all its texts are the same as
-                when it was written.
+            only_changed: Do not compose the case if all its texts have the same revisions as when
+                the file was written.
         """
         try:
             case: KeptCase | FormatError = read_case(path)

@@ -31,7 +31,9 @@ _SPACE: Final = re.compile(r"\s+")
 
 
 class RequestLog(Watcher):
-    """A watcher that writes both lines of each call, with whole texts if `in_full`.
+    """A watcher that writes a line when a call begins and one when it ends.
+
+    The lines have the whole texts if `in_full`.
 
     It masks `secrets` in all texts.
     """

@@ -84,7 +84,7 @@ _FIELDS: Final = tuple(f.name for f in fields(StoredNote) if f.name not in ("key
 
 
 class NoteKind(Kind[StoredNote]):
-    """The kind "note"."""
+    """Author's notes, as a kind of the life cycle that all authored things share."""
 
     name = "note"
     state = "notes"

@@ -117,7 +117,7 @@ next_number: Final = Snapshots(HISTORY, _load_next)
 
 
 def note_turns_written(npc_ref: str) -> None:
-    """Note that the current transaction wrote turns of the NPC without calling `begin_turn`."""
+    """Drop the number of the next turn. Call it after writing turns without `begin_turn`."""
     next_number.note_change(npc_ref)
 
 

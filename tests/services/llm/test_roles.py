@@ -196,7 +196,9 @@ def test_strict_messages_alternate_after_one_system_message(
 
 @settings(deadline=None)
 @given(MESSAGES)
-def test_open_profile_keeps_every_role_in_place(messages: list[ChatMessage]) -> None:
+def test_profile_without_strict_roles_sends_all_message_roles_unchanged(
+    messages: list[ChatMessage],
+) -> None:
     assert [one.role for one in adapt_messages(messages, profile=OPEN)] == [
         one.role for one in messages
     ]

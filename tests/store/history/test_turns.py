@@ -185,7 +185,7 @@ class TestBegin:
 
         assert texts_in(private) == texts_in(quay)
 
-    def test_turn_after_a_rolled_back_turn_has_its_texts(self, quay):
+    def test_texts_are_stored_again_after_a_turn_was_rolled_back(self, quay):
         heard(quay)
         with transaction.atomic():
             begun(quay)

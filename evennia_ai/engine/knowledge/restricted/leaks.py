@@ -258,7 +258,10 @@ def _runs(words: list[str], length: int) -> Iterator[tuple[str, ...]]:
 
 
 def _windows(steps: str) -> Iterator[str]:
-    """Yield the distances within each run of `PASSAGE_LETTERS` letters and each half run."""
+    """Yield the parts of `steps` for each run of `PASSAGE_LETTERS` letters and each half of it.
+
+    `steps` has the distance in the alphabet from each letter of a text to the next.
+    """
     for length in (PASSAGE_LETTERS - 1, _HALF):
         for start in range(len(steps) - length + 1):
             yield steps[start : start + length]

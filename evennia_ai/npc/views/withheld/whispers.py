@@ -57,7 +57,7 @@ class HiddenWhispers:
         return self.are_hidden and self._is_private(record)
 
     def _log_reading(self, what: str) -> None:
-        """Write to the security log that the viewer read something, once for each `what`."""
+        """Write to the security log what the viewer read. The same `what` is written only once."""
         if what not in self._noted:
             self._noted.add(what)
             self._note_reading(f"{what} of NPC {self._npc_ref}")
