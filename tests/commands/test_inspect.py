@@ -19,7 +19,6 @@ BAD_INPUT = {
     "ai/ oren": "There is no",
     "ai/on": "Usage",
     "ai/context": "Usage",
-    "ai/why oren": "Usage",
     "ai/why oren =": "Usage",
     "ai/why nobody = mood": "no NPC called 'nobody'",
     "ai/why oren/0": "whole number from 1 on",
@@ -95,6 +94,12 @@ def test_why_explains_one_component(stage, model):
     assert "component:mood" in told
     assert "The air is heavy." in told
     assert "depth 2" in told
+
+
+def test_why_without_an_item_lists_the_texts_of_the_newest_prompt(stage, model):
+    told = stage.builds("ai/why oren")
+    assert "component:mood" in told
+    assert told == stage.builds("ai/why oren/3")
 
 
 def test_why_names_revision_and_author_of_a_component(stage, model):

@@ -82,9 +82,9 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches, Ke
     Switches:
       start    - a list of tasks, and the command for each
       context  - <npc>[/<turn>]: the newest prompt on one screen
-      why      - <npc> = <item>: why something is in the prompt or not. Name it
-                 by its key, by an entry's name (the ferry) or by a message's
-                 number (#12)
+      why      - <npc> [= <item>]: each text of the newest prompt, and who wrote
+                 it; or why something is in it or not. Name it by its key, by
+                 an entry's name (the ferry) or by a message's number (#12)
       history  - <npc>[/<page>]: what was said and done, the newest last
       undo     - <npc> [= <how many>]: its newest exchanges no longer count
       retry    - <npc> [= <hint>]: let it answer the last event again; the hint
@@ -338,10 +338,13 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches, Ke
 
     def why(self) -> None:
         """Explain one item of a past prompt, or everything that an NPC knew in one turn."""
-        usage = "ai/why <npc> = <component, entry or message>, or ai/why <npc>/<turn>"
+        usage = "ai/why <npc>[/<turn>] [= <component, entry or message>]"
         npc, number = npc_and_number(self.caller, self.wanted(usage), what="turn")
         lines: Iterable[str | Row]
-        if number is None:
+        if number is None and self.rhs is None:
+            turn = turn_or_newest(npc, None)
+            lines = turn_lines(self.caller, npc, turn, is_full=False)
+        elif number is None:
             _, item = self.both(usage)
             lines = why_lines(self.caller, npc, item_to_explain(self.caller, npc, item))
         elif self.rhs and self.rhs.lower() != FULL:

@@ -323,7 +323,7 @@ class CmdComponent(ComponentFields):
     def _remove_after_yes(
         self, component: PromptComponent, named: str
     ) -> Generator[Any, Any, None]:
-        question = f"Remove {named} ({component.id})? It can come back with /revert."
+        question = f"Remove {named} ({component.id})? It can come back with component/revert."
         if not (yield from self.agreed(question)):
             self.say(f"{named} stays.")
             return

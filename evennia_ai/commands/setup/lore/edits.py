@@ -277,7 +277,8 @@ class LoreEdits(CardWork):
 
     def _remove_after_yes(self, book: StoredBook) -> Generator[Any, Any, None]:
         question = (
-            f"Remove lorebook {book.name}? /revert brings it back, but not where it was assigned."
+            f"Remove lorebook {book.name}? lore/revert brings it back, but not where it was"
+            " assigned."
         )
         if not (yield from self.agreed(question)):
             self.say(f"Lorebook {book.name} stays.")
