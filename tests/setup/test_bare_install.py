@@ -57,6 +57,7 @@ IN_A_GAME = (
     "preset export quay quay.json",
     "replay --npc oren --turn 1",
     "check kept",
+    "status",
     "history verify",
     "history export oren.jsonl --npc oren",
     "history import oren.jsonl --npc oren",
