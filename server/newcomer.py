@@ -160,7 +160,7 @@ def play_with_workers(game: Evennia, count: int) -> None:
 
 def _learnt(ports: Ports, demo: Demo, *, count: int, patience_seconds: float = 180) -> str:
     """Return what the NPC remembers after a worker noted something, and the workers' state."""
-    wanted = {f"ai/memory {demo.npc}": ' said: "', "ai": f"beside speaking: {count} worker"}
+    wanted = {f"ai/memory {demo.npc}": ' said: "', "ai": f"Background work: {count} worker"}
     end = time.monotonic() + patience_seconds
     told = []
     with _as_builder(ports, demo) as connection:

@@ -77,7 +77,7 @@ class TestLargeWiki(OnAWiki):
     def _large(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("evennia_ai.services.wiki.finding.SMALL_PAGES", 0)
 
-    def test_word_in_a_script_without_spaces_is_found(self, found):
+    def test_word_in_a_script_without_blanks_is_found(self, found):
         """The word is found by the start of a run without spaces, which is all that is indexed."""
         assert found("清晨") == ["渡口"]
 
