@@ -43,6 +43,8 @@ _MOST_SWITCHES: Final = 16
 _MOST_TYPED: Final = 60
 _MOST_WHY: Final = 200
 _MOST_INSTEAD: Final = 240
+_MOST_NAME_WORDS: Final = 8
+"""The most words of a name that is searched in a line without "=". A search asks the database."""
 MOST_ASKED: Final = 60
 """The most lines above a question. With more, the question would scroll out of sight."""
 
@@ -291,7 +293,8 @@ class StrictCommand(COMMAND_CLASS):
         takes_value = self.verb is not None and self.verb not in self.without_value
         if not takes_value or self.rhs is not None or self.names_something(args):
             return ""
-        for at in (at for at in range(len(args) - 1, 0, -1) if args[at] == " "):
+        blanks = [at for at, letter in enumerate(args) if at and letter == " "]
+        for at in reversed(blanks[:_MOST_NAME_WORDS]):
             if self.names_something(args[:at].strip()):
                 what = "/".join((self.key, *self.switches))
                 return f"{what} {args[:at].strip()} = {args[at:].strip()}"

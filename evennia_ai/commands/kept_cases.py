@@ -4,12 +4,14 @@ After an edit, the command says how many cases get another prompt (`note_edit`).
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from evennia.utils import logger
 from twisted.internet.defer import Deferred
+from twisted.internet.task import coiterate
 from twisted.internet.threads import deferToThread
+from twisted.python.failure import Failure
 
 from evennia_ai.npc.senses.presence import find_again
 from evennia_ai.npc.views.kept import CheckedCase, KeptChecker, ReadCase, read_cases
@@ -24,12 +26,14 @@ from evennia_ai.store.core.snapshots import changes_made
 MOST_CASES: Final = 50
 """The most cases that the game checks at once. `evennia-ai check` has no limit."""
 MOST_SECONDS: Final = 0.3
-"""After so long the game checks no further case, because everybody waits for its thread."""
+"""After so long in the reactor's thread the game checks no further case."""
 _AUTHORED: Final = (CARDS, COMPONENTS, LOREBOOKS, NOTES, PRESETS)
 _KINDS: Final = ("contexts", *(kind.state for kind in _AUTHORED))
 
 in_thread: Callable[..., "Deferred[Any]"] = deferToThread
 """Calls a function in another thread. Tests replace it."""
+in_steps: Callable[[Iterator[None]], "Deferred[Any]"] = coiterate
+"""Runs an iterator between other work of the reactor. Tests replace it."""
 
 _differing: set[str] = set()
 """The names of the cases that differed when they were last checked after an edit."""
@@ -40,23 +44,32 @@ def edits_made() -> int:
     return changes_made(_KINDS)
 
 
-def read_kept() -> "Deferred[tuple[list[ReadCase], int]]":
-    """Read the cases in the folder of the game. Fires with them and the number of files."""
-    done: Deferred[tuple[list[ReadCase], int]] = in_thread(
-        read_cases, conf().kept_folder, most=MOST_CASES
-    )
-    return done
+def check_kept() -> "Deferred[tuple[list[CheckedCase], int]]":
+    """Read and check the cases in the folder of the game.
 
-
-def checked(cases: Sequence[ReadCase]) -> list[CheckedCase]:
-    """Check cases until the time is over; the result may be shorter than `cases`."""
-    checker, begun = KeptChecker(find_again), time.monotonic()
+    The cases are composed one by one, so that nobody waits for all of them. Fires with the checked
+    cases, which may be fewer than there are, and the number of files.
+    """
     found: list[CheckedCase] = []
+
+    def check_in_steps(read: tuple[list[ReadCase], int]) -> "Deferred[tuple[Any, int]]":
+        cases, total = read
+        return in_steps(_check_each(cases, found)).addCallback(lambda _: (found, total))
+
+    done: Deferred[Any] = in_thread(read_cases, conf().kept_folder, most=MOST_CASES)
+    return done.addCallback(check_in_steps)
+
+
+def _check_each(cases: Sequence[ReadCase], found: list[CheckedCase]) -> Iterator[None]:
+    """Check a case in each step and add it to `found`, until the time is over."""
+    checker, spent = KeptChecker(find_again), 0.0
     for path, case in cases:
-        if time.monotonic() - begun > MOST_SECONDS:
-            break
+        if spent > MOST_SECONDS:
+            return
+        begun = time.monotonic()
         found.append(checker.check_case(path, case))
-    return found
+        spent += time.monotonic() - begun
+        yield
 
 
 def note_edit(before: int, say: Callable[[str], None]) -> None:
@@ -69,12 +82,15 @@ def note_edit(before: int, say: Callable[[str], None]) -> None:
     """
     if edits_made() == before or not conf().kept_folder.is_dir():
         return
-    read_kept().addCallback(_say_differing, say).addErrback(logger.log_trace)
+    check_kept().addCallback(_say_differing, say).addErrback(_log_failure)
 
 
-def _say_differing(read: tuple[list[ReadCase], int], say: Callable[[str], None]) -> None:
-    cases, total = read
-    found = checked(cases)
+def _log_failure(failure: Failure) -> None:
+    logger.log_err(f"evennia_ai: kept cases were not checked\n{failure.getTraceback()}")
+
+
+def _say_differing(checked: tuple[list[CheckedCase], int], say: Callable[[str], None]) -> None:
+    found, total = checked
     if len(found) < total:
         return
     differing = {one.name for one in found if one.state == "differs"}

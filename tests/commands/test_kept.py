@@ -17,6 +17,7 @@ KEEP = "ai/keep oren = asks when the ferry runs"
 def kept_folder(stage, tmp_path, monkeypatch):
     """Return the folder of kept cases, which does not exist yet."""
     monkeypatch.setattr(kept_cases, "in_thread", maybeDeferred)
+    monkeypatch.setattr(kept_cases, "in_steps", lambda steps: maybeDeferred(list, steps))
     monkeypatch.setattr(kept_cases, "_differing", set())
     with override_settings(EVENNIA_AI_KEPT_FOLDER=str(tmp_path / "kept")):
         yield tmp_path / "kept"
@@ -158,3 +159,13 @@ def test_kept_errors_write_nothing(stage, talked, kept_folder, typed, problem):
 
 def test_game_without_kept_cases_says_how_to_keep_one(stage, kept_folder):
     assert "There are no kept cases in" in stage.builds("ai/kept")
+
+
+def test_reactor_is_free_between_two_checked_cases(stage, talked, kept_folder, monkeypatch):
+    steps = []
+    monkeypatch.setattr(
+        kept_cases, "in_steps", lambda each: maybeDeferred(steps.extend, list(each))
+    )
+    stage.builds(KEEP, KEEP, "ai/keep oren/1")
+    stage.builds("ai/kept")
+    assert len(steps) == 3

@@ -4,6 +4,7 @@ import pytest
 
 from evennia_ai.commands.cmdset import AICmdSet
 from evennia_ai.commands.corrections import MEANT_BY
+from evennia_ai.commands.setup.note import CmdNote
 from evennia_ai.store.authored import cards, lorebooks, notes, presets
 from evennia_ai.store.authored.components import registry
 from evennia_ai.store.knowledge import knowledge_bases
@@ -149,3 +150,12 @@ def test_correction_names_nothing_that_a_lock_hides(evening):
 def test_each_word_of_the_table_means_a_switch_of_some_command():
     known = {verb for command in AICmdSet().commands for verb in command.verbs}
     assert {verb for verbs in MEANT_BY.values() for verb in verbs} <= known
+
+
+def test_long_line_without_an_equals_sign_causes_few_searches(evening, monkeypatch):
+    searched = []
+    monkeypatch.setattr(
+        CmdNote, "names_something", lambda command, text: bool(searched.append(text))
+    )
+    evening.builds(f"note/edit mira {'word ' * 200}")
+    assert 0 < len(searched) < 12

@@ -55,6 +55,7 @@ class Place:
         monkeypatch.setattr(CmdHelp, "help_more", False)  # The test has no client to turn pages.
         monkeypatch.chdir(folder)
         monkeypatch.setattr(kept_cases, "in_thread", maybeDeferred)
+        monkeypatch.setattr(kept_cases, "in_steps", lambda steps: maybeDeferred(list, steps))
         kept_cases._differing.clear()
         for kind in ("cards", "presets", "kept"):
             shutil.copytree(DEMO / kind, folder / kind)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from evennia_ai.commands.base import CommandError, StrictCommand
 from evennia_ai.commands.folder import FolderKind, path_in, shown_path
-from evennia_ai.commands.kept_cases import MOST_CASES, checked, read_kept
+from evennia_ai.commands.kept_cases import MOST_CASES, check_kept
 from evennia_ai.commands.naming import npc_and_number, turn_or_newest
 from evennia_ai.commands.screens import Row, diffed
 from evennia_ai.engine.history.records import RecordKind
@@ -21,7 +21,6 @@ from evennia_ai.npc.senses.presence import NPC, find_again, object_of
 from evennia_ai.npc.views.kept import (
     CheckedCase,
     KeptChecker,
-    ReadCase,
     free_path,
     kept_case,
     write_whole,
@@ -53,7 +52,7 @@ class KeptSwitches(StrictCommand):
             self.show(_difference(self.caller, self._checked_case()))
             return
         waiting = "The kept cases are being read."
-        self.tell_of(read_kept(), by=lambda read: self.show(_listed(*read)), waiting=waiting)
+        self.tell_of(check_kept(), by=lambda got: self.show(_listed(*got)), waiting=waiting)
 
     def kept_accept(self) -> None:
         """Write the prompt that a case gets now as what must hold of it."""
@@ -107,14 +106,13 @@ def _key_of(ref: str) -> str:
     return "" if found is None else str(found.key)
 
 
-def _listed(cases: list[ReadCase], total: int) -> Iterator[str | Row]:
+def _listed(found: list[CheckedCase], total: int) -> Iterator[str | Row]:
     """Yield the kept cases of the game with their states."""
     where = shown_path(conf().kept_folder)
     if not total:
         yield f"There are no kept cases in {where}; ai/keep <npc> keeps the newest answer."
         return
     yield f"Kept cases in {where}:"
-    found = checked(cases)
     for one in found:
         about = one.case.about if one.case else one.problem.removeprefix(f"{one.path}: ")
         yield clip_text(
