@@ -351,7 +351,9 @@ def cache_breakpoints(
     if fixed and (moving is None or fixed[0] < moving):
         spots.append(fixed[0] - 1)
     if moving is not None:
-        spots.append(moving - 1)
+        # In the next turn, an entry next to the message with its key may precede an anchored note
+        # at the same place.
+        spots.append(next(i for i in range(moving - 1, -2, -1) if i not in fixed))
     elif history:
         spots += [history[-1], _last_staying(messages, history[-1])]
     else:

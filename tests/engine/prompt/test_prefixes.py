@@ -140,6 +140,23 @@ TestTalk = pytest.mark.req("S2-15", "S2-18")(Talk.TestCase)
 TestTalk.settings = settings(max_examples=up_to(40), stateful_step_count=25, deadline=None)
 
 
+def test_breakpoint_is_before_an_anchored_note_that_an_entry_at_a_mention_may_precede() -> None:
+    talk = Talk()
+    note = AuthorsNote(content="Be brief.", depth=0, every=1, mode="anchored")
+    talk.begin(
+        layout="cache",
+        blocks="latest",
+        notes=[note],
+        depth=0,
+        last=False,
+        mode="floating",
+        limit=160,
+    )
+    talk.answer(facts="", mood="Calm", words=["tide"])
+    talk.act_alone(facts="", words=["coin"])
+    talk.a_breakpoint_outlives_a_turn_without_a_step()
+
+
 def test_prefix_break_is_declared_when_a_tail_note_is_sent_with_the_same_words_again() -> None:
     text = "{{mood}} and brief."
     talk = Talk()
