@@ -182,8 +182,14 @@ _EXPORTED: Final = CONVERSATION - {
 
 def _record_to_line(record: Record, *, npc_name: str, partner_name: str) -> Mapping[str, Any]:
     if (kept := record.meta.get(LINE)) is not None:
-        is_corrected = CORRECTS in record.meta
-        return {**kept, "mes": record.body if is_corrected else kept.get("mes", record.body)}
+        if CORRECTS not in record.meta:
+            return {**kept, "mes": kept.get("mes", record.body)}
+        line = {**kept, "mes": record.body}
+        swipes, chosen = kept.get("swipes"), kept.get("swipe_id")
+        if isinstance(swipes, list) and isinstance(chosen, int) and 0 <= chosen < len(swipes):
+            # A line has the chosen answer twice. SillyTavern shows this one after a swipe.
+            line["swipes"] = [*swipes[:chosen], record.body, *swipes[chosen + 1 :]]
+        return line
     is_narrated = record.kind is RecordKind.EVENT
     is_user = record.role == "user" and not is_narrated
     speaker = (record.name or partner_name) if is_user else "" if is_narrated else npc_name

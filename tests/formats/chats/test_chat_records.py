@@ -125,13 +125,22 @@ def test_lines_said_after_the_import_are_exported_as_sillytavern_writes_them():
     ]
 
 
-def test_corrected_line_is_exported_with_its_new_text():
-    first, said = the_records(HEADER, a_line(mes="One.\r\nTwo."))
+@pytest.mark.parametrize(
+    ("swipes", "exported"),
+    [
+        ({}, {}),
+        ({"swipes": ["One.", "Two."], "swipe_id": 1}, {"swipes": ["One.", "New."], "swipe_id": 1}),
+        ({"swipes": ["One."], "swipe_id": 5}, {"swipes": ["One."], "swipe_id": 5}),
+        ({"swipes": ["One."]}, {"swipes": ["One."]}),
+    ],
+)
+def test_corrected_line_is_exported_with_its_new_text(swipes, exported):
+    first, said = the_records(HEADER, a_line(mes="Two.\r\nThree.", **swipes))
     instead = NewRecord(
-        kind=said.kind, role=said.role, body="Three.", meta={**said.meta, CORRECTS: "1.2"}
+        kind=said.kind, role=said.role, body="New.", meta={**said.meta, CORRECTS: "1.2"}
     )
     _, lines = the_way_back([first, said, instead])
-    assert lines == [a_line(mes="Three.")]
+    assert lines == [a_line(mes="New.", **exported)]
 
 
 def test_npc_plays_the_character_with_the_name_of_the_npc_or_of_its_card():
