@@ -30,6 +30,7 @@ from evennia_ai.engine.prompt.report import (
     find_message,
     hidden_lines,
     number_of,
+    origins_called,
     origins_meant,
 )
 from evennia_ai.engine.text.columns import (
@@ -46,13 +47,13 @@ from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.npc.views.looking import foreseen_report, past_reader, sent_report
 from evennia_ai.npc.views.turn_sources import origins_of_text, source_of
 from evennia_ai.store import model_calls
-from evennia_ai.store.history import record_rows, turns
-from evennia_ai.store.history.past_turns import turn_before
+from evennia_ai.store.history import past_turns, record_rows, turns
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.store.knowledge import knowledge_searches
 from evennia_ai.store.knowledge.knowledge_searches import StoredSearch
 from evennia_ai.store.model_calls import NewCall
 
+_SHORTEST_WORDS: Final = 3
 _NOT_YET: Final = "{name} had no turn yet; this is the prompt that it would get now."
 
 
@@ -66,7 +67,7 @@ def context_lines(
     report = _report(caller, npc, turn)
     named = f"{npc.key}/{turn.number}"
     if part == CHANGES:
-        before = turn_before(turn)
+        before = past_turns.turn_before(turn)
         if before is None:
             yield f"Turn {turn.number} of {npc.key} is the first of its conversation."
             return
@@ -120,6 +121,25 @@ def item_lines(caller: Any, npc: NPC, turn: StoredTurn, item: str) -> list[str]:
     """Return everything about one item of a turn's prompt, and where it is recorded."""
     records = _records(turn)
     return [*_head(caller, npc, turn, records), *_item(caller, npc, item, turn, records)]
+
+
+def turn_with_words(caller: Any, npc: NPC, words: str) -> StoredTurn | None:
+    """Return the newest turn in which the NPC said these words, as far as `caller` may see them.
+
+    Upper and lower case are alike. Return None if an item of the newest prompt has this name.
+    """
+    newest = turns.last_turn(npc.ai.ref)
+    if newest is None or len(words) < _SHORTEST_WORDS:
+        return None
+    report, names = _report(caller, npc, newest), names_of(npc.ai.view().books)
+    is_item = find_message(report, words) is not None or origins_called(words, names)
+    if is_item or origins_meant(report, words):
+        return None
+    seer, wanted = seer_for(caller, npc.ai.ref), words.casefold()
+    for said in past_turns.newest_words(npc.ai.ref):
+        if wanted in said.body.casefold() and wanted in seer.record(said).body.casefold():
+            return past_turns.turn_of_words(npc.ai.ref, said)
+    return None
 
 
 def why_lines(caller: Any, npc: NPC, item: str) -> list[str]:

@@ -124,6 +124,19 @@ def test_why_of_an_unknown_item_suggests_similar_ones(stage, model):
     assert "component:mood" in stage.builds("ai/why oren = moood")
 
 
+def test_why_with_spoken_words_lists_the_prompt_behind_them(stage, mood):
+    with stage.model("The ferry sails at dusk.", "Aye.", "I sold the LAMP.", "Aye."):
+        for said in ("Oren, when?", "Oren, truly?"):
+            stage.player.at_say(said)
+            stage.waited()
+        stage.player.at_say("Where is the lamp?", receivers=[stage.npc], whisper=True)
+        stage.waited()
+    assert stage.builds("ai/why oren = ferry SAILS") == stage.builds("ai/why oren/1")
+    assert "nothing here is called the lamp" in stage.builds("ai/why oren = the lamp")
+    stage.builder.permissions.add("Admin")
+    assert stage.builds("ai/why oren = the lamp") == stage.builds("ai/why oren/3")
+
+
 def test_off_silences_the_npc_and_on_lets_it_answer(stage, model):
     asked = len(model.requests)
     stage.builds("ai/off oren")

@@ -55,6 +55,7 @@ from evennia_ai.commands.turn_shown import (
     debug_lines,
     item_lines,
     turn_lines,
+    turn_with_words,
     why_lines,
 )
 from evennia_ai.engine.foreign.fields import suggest_name
@@ -84,7 +85,8 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches, Ke
       context  - <npc>[/<turn>]: the newest prompt on one screen
       why      - <npc> [= <item>]: each text of the newest prompt, and who wrote
                  it; or why something is in it or not. Name it by its key, by
-                 an entry's name (the ferry) or by a message's number (#12)
+                 an entry's name (the ferry) or by a message's number (#12).
+                 With words that the NPC said: the prompt behind them
       history  - <npc>[/<page>]: what was said and done, the newest last
       undo     - <npc> [= <how many>]: its newest exchanges no longer count
       retry    - <npc> [= <hint>]: let it answer the last event again; the hint
@@ -104,6 +106,7 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches, Ke
       ai oren
       ai/context oren
       ai/why oren = the ferry
+      ai/why oren = she sails at dusk
       ai/undo oren
       ai/set oren = temperature 0.7
 
@@ -346,7 +349,11 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches, Ke
             lines = turn_lines(self.caller, npc, turn, is_full=False)
         elif number is None:
             _, item = self.both(usage)
-            lines = why_lines(self.caller, npc, item_to_explain(self.caller, npc, item))
+            said = turn_with_words(self.caller, npc, item)
+            if said is not None:
+                lines = turn_lines(self.caller, npc, said, is_full=False)
+            else:
+                lines = why_lines(self.caller, npc, item_to_explain(self.caller, npc, item))
         elif self.rhs and self.rhs.lower() != FULL:
             turn = turn_of(npc, number)
             item = item_to_explain(self.caller, npc, self.rhs)

@@ -1,4 +1,4 @@
-"""Sites: the address of each wiki, and how it may be used, from the game's settings.
+"""Sites: the address, the User-Agent and the limits of each wiki, from the game's settings.
 
 pydantic reads the admin's dictionary; after that everything uses a `Site`. Settings never contain a
 password, only the name of the environment variable that has it.

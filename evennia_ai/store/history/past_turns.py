@@ -37,15 +37,10 @@ from evennia_ai.store.history.turns import StoredTurn, turn_from, turn_rows
 _CHUNK: Final = 200
 
 _MOST_OPEN: Final = 16
-_ACTS: Final = tuple(
-    kind.value
-    for kind in (
-        RecordKind.ASSISTANT,
-        RecordKind.FALLBACK,
-        RecordKind.SPOKEN,
-        RecordKind.TOOL_CALL,
-    )
+_WORDS: Final = tuple(
+    kind.value for kind in (RecordKind.ASSISTANT, RecordKind.FALLBACK, RecordKind.SPOKEN)
 )
+_ACTS: Final = (*_WORDS, RecordKind.TOOL_CALL.value)
 MOST_LOOKED_AT: Final = 2000
 """How many of the newest records are searched for recent words and arrivals."""
 
@@ -91,6 +86,23 @@ def acts_of(turn: StoredTurn) -> tuple[Record, ...]:
     if next_begins is not None:
         rows = rows.filter(created_at__lt=next_begins)
     return records_from(rows.order_by("pk"))
+
+
+def newest_words(npc_ref: str) -> Iterator[Record]:
+    """Yield what an NPC said or did, newest first, among its newest `MOST_LOOKED_AT` records."""
+    own = [known.id for known in conversations_of(npc_ref)]
+    rows = models.Record.objects.filter(conversation_id__in=own, kind__in=_WORDS)
+    for row in rows.order_by("-pk")[:MOST_LOOKED_AT]:
+        yield record_from(row)
+
+
+def turn_of_words(npc_ref: str, words: Record) -> StoredTurn | None:
+    """Return the turn in which an NPC said the words of a record, or None if none is stored."""
+    rows = turn_rows(npc_ref).filter(
+        conversation_id=words.conversation, created_at__lte=words.created_at
+    )
+    row = rows.order_by("-number").first()
+    return None if row is None else turn_from(row)
 
 
 def count_of_turns(npc_ref: str) -> int:
