@@ -22,6 +22,7 @@ from tests.commands.stage import one_line
 BAD_INPUT = {
     "card/create": "Usage",
     "card/create mira = Another.": "A card 'Mira' already exists",
+    "card/create Wynn Wynn repairs clocks": "card/create Wynn = Wynn repairs clocks",
     "card/create Mira/2": "no / before a number at its end",
     "card/edit": "Usage",
     "card/edit nobody/description = x": "no card 'nobody'",
@@ -54,6 +55,12 @@ def flat(told):
 
 def card_of(name="Mira"):
     return card_from_text(store.get_card(name).source)
+
+
+def test_long_name_is_created_when_an_equals_sign_follows_it(stage):
+    assert "Created card Tom of the Long Bridge" in one_line(
+        stage.builds("card/create Tom of the Long Bridge =")
+    )
 
 
 def test_created_card_is_usable_at_once(stage, mira):

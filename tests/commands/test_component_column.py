@@ -65,6 +65,7 @@ def test_column_changes_nothing_and_names_existing_commands(furnished):
     for command in commands:
         opened = furnished.builds(command, ":q")
         assert "Line Editor" in opened, command
+        assert ":wq saves and leaves; :q! only leaves" in opened, command
 
 
 def test_component_wins_over_an_npc_of_the_same_name(stage):

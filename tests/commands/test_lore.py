@@ -33,6 +33,9 @@ BAD_INPUT = {
     "lore/create harbour": "already",
     "lore/create HARBOUR": "already",
     "lore/create moor = a: b": "Usage",
+    "lore/create harbour/fog = Fog hides the quay on most mornings.": (
+        "lore/create harbour/fog = fog: Fog hides the quay on most mornings."
+    ),
     "lore/create harbour/the ferry = boat: Again.": "harbour#0 (the ferry) already",
     "lore/create harbour/THE FERRY = boat: Again.": "already",
     "lore/create harbour/" + "x" * 500 + " = a: b": "at most 300 characters",

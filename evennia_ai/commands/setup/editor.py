@@ -63,6 +63,7 @@ def open_editor(caller: Any, kind: str, edited: Edited, *, label: str) -> None:
         key=shown_line(label),
         persistent=True,
     )
+    caller.msg("Each line you type now goes into this text. :wq saves and leaves; :q! only leaves.")
 
 
 def load_text(caller: Any) -> str:

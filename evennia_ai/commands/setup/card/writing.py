@@ -52,6 +52,8 @@ _DESPAWN: Final = "card/despawn <npc>"
 _KIND: Final = "card"
 _WORD_COLUMNS: Final = 16
 _MOST_TAKEN: Final = 8
+_MOST_NAME_WORDS: Final = 3
+"""A longer name must be followed by "=", because it may be a description."""
 
 
 class CardWriting(CardImports):
@@ -59,8 +61,16 @@ class CardWriting(CardImports):
 
     def create(self) -> None:
         """Create a card with a name and, if given, a description."""
+        typed = self.wanted(_CREATE)
+        words = typed.split()
+        if self.rhs is None and len(words) > _MOST_NAME_WORDS:
+            raise CommandError(
+                f"A name of {len(words)} words looks like a description without its '='. If it is"
+                f" the name, type = after it. Nothing was created.",
+                instead=f"card/create {words[0]} = {' '.join(words[1:])}",
+            )
         try:
-            name = store.CARDS.known_name(store.CARDS.typeable_name(self.wanted(_CREATE)))
+            name = store.CARDS.known_name(store.CARDS.typeable_name(typed))
         except ComponentValueError as error:
             raise CommandError(f"{error}. Nothing was created.") from error
         made = new_card(name, description=self.rhs or "", creator=self.actor.name)

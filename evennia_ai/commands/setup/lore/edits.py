@@ -52,6 +52,8 @@ from evennia_ai.store.authored import lorebooks as store
 from evennia_ai.store.authored.lorebooks import StoredBook
 
 ENTRY: Final = "<book>/<entry>"
+_MOST_KEY_WORDS: Final = 5
+"""A longer key needs content after it, because it may be the content."""
 _CREATE: Final = "lore/create <book>[/<entry name>] [= <key>, <key>: <content>]"
 _LOCK: Final = "lore/lock <book>[/<entry>] [= <lock string | off>]"
 
@@ -82,6 +84,12 @@ class LoreEdits(CardWork):
             self._create_book(text)
             return
         keys, content = typed.parse_keys_and_content(self.rhs or "")
+        if not content and any(len(key.split()) > _MOST_KEY_WORDS for key in keys):
+            raise CommandError(
+                "A key of so many words looks like the content. Type the keys and a colon before"
+                f" it: {_CREATE}. Nothing was created.",
+                instead=f"lore/create {text} = {entry_name}: {self.rhs}",
+            )
         fields = {"name": entry_name, "content": content, **typed.with_patterns({"keys": keys})}
         is_first = named.stored_book(book) is None
         if not is_first:
