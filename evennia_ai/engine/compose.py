@@ -372,7 +372,9 @@ def _expand_texts(
         made += lore_fragments(
             entries, components=components, shared_messages=places, layout=layout, counter=counter
         )
-        made += outlet_verdicts(entries, components=components) if outlets else ()
+        made += (
+            outlet_verdicts(entries, components=components, notes=inputs.notes) if outlets else ()
+        )
     else:
         made += [one.made for one in again]
     if assembly.examples == "messages":

@@ -23,6 +23,10 @@ SETTINGS = {
 }
 STRATEGIES = ("evenly", "character_first", "global_first")
 BUDGET = {"budget", "budget_cap", "character_strategy"}
+# Kinds of things to which a book is attached, where SillyTavern's word is another one.
+PLACES = {"persona": "player"}
+CARD_TEXTS = ("description", "personality", "scenario", "creator_notes", "mes_example")
+OWN_PROMPTS = ("system_prompt", "post_history_instructions")
 # A context so large that only the lore budget can run out.
 CONTEXT_TOKENS = 10_000_000
 
@@ -30,14 +34,16 @@ CONTEXT_TOKENS = 10_000_000
 def scenario_of(case: Mapping[str, Any], *, defaults: Mapping[str, Any]) -> dict[str, Any]:
     """Return the scenario of a case."""
     return {
-        "card": _card(case.get("char", "Aria")),
+        "card": card_of(case),
+        "persona": {"description": case.get("persona", {}).get("description", "")},
         "lorebooks": list(_books(case, defaults)),
         "notes": list(_notes(case)),
         "turns": [{"history": list(_messages(case, count))} for count in _turns(case)],
         "settings": {
             "user": case.get("user", "Ren"),
             "layout": "classic",
-            "tokenizer": "chars/3.35",
+            "tokenizer": "bytes/3.35",
+            "facts": {"generation.kind": case.get("trigger", "normal")},
             "context_tokens": CONTEXT_TOKENS,
             "reply_tokens": 0,
             "lore": _lore(case),
@@ -60,6 +66,9 @@ def answer(result: Mapping[str, Any]) -> dict[str, Any]:
         "examples_before": [texts[label] for label in placed["examples_before"]],
         "examples_after": [texts[label] for label in placed["examples_after"]],
         "depth": depth,
+        "outlets": {
+            name: [texts[label] for label in labels] for name, labels in placed["outlets"].items()
+        },
         "note_is_due": note["due"],
         "note": note["content"],
         "sticky": result["timed"]["sticky"],
@@ -81,6 +90,7 @@ def wanted(expected: Mapping[str, Any], case: Mapping[str, Any]) -> dict[str, An
         "depth": {
             f"{here['depth']}/{ROLES[here['role']]}": here["entries"] for here in expected["depth"]
         },
+        "outlets": expected.get("outlets", {}),
         "note_is_due": note["due"],
         "note": _with_names(note["with_world_info"], case),
         **{
@@ -119,7 +129,7 @@ def _books(case: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[dic
             entries = case["books"][name]["entries"]
             filled = {} if case.get("raw") else defaults
             book = {uid: {**filled, **entry} for uid, entry in entries.items()}
-            yield {"name": name, "attach": place, "book": {"entries": book}}
+            yield {"name": name, "attach": PLACES.get(place, place), "book": {"entries": book}}
 
 
 def _notes(case: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -161,11 +171,16 @@ def _with_names(text: str, case: Mapping[str, Any]) -> str:
     return text.replace("{{user}}", user).replace("{{char}}", char)
 
 
-def _card(name: str) -> dict[str, Any]:
-    """Return a card that gives the character only a name."""
-    texts = ("description", "personality", "scenario", "first_mes", "mes_example", "creator")
-    more = ("creator_notes", "system_prompt", "post_history_instructions", "character_version")
+def card_of(case: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the card of a case, with the scenario of the chat in place of the card's own."""
+    given = dict(case.get("card", {}))
+    if "scenario_override" in case:
+        given["scenario"] = case["scenario_override"]
+    depth_prompt = given.pop("depth_prompt", None)
+    texts = (*CARD_TEXTS, *OWN_PROMPTS, "first_mes", "creator", "character_version")
     lists = ("alternate_greetings", "group_only_greetings", "tags")
-    data: dict[str, Any] = {**dict.fromkeys((*texts, *more), ""), **{key: [] for key in lists}}
-    data |= {"name": name, "extensions": {}}
+    data: dict[str, Any] = {**dict.fromkeys(texts, ""), **{key: [] for key in lists}, **given}
+    data |= {"name": case.get("char", "Aria"), "extensions": {}}
+    if depth_prompt is not None:
+        data["extensions"] = {"depth_prompt": depth_prompt}
     return {"spec": "chara_card_v3", "spec_version": "3.0", "data": data}

@@ -46,7 +46,8 @@ MENTIONINGS: Final[tuple[Mentioning, ...]] = get_args(Mentioning)
 Logic = Literal["any", "not_all", "not_any", "all"]
 # Which keys are regular expressions: no keys, keys written as /pattern/flags, or all keys.
 Patterns = Literal["none", "by_form", "all"]
-# The texts outside the conversation in which an entry may ask to search for its keys.
+# The texts outside the conversation in which an entry may ask to search for its keys, in the order
+# in which they are searched.
 SourceName = Literal[
     "persona",
     "char_description",
@@ -56,6 +57,7 @@ SourceName = Literal[
     "creator_notes",
     "room",
 ]
+SOURCE_NAMES: Final[tuple[SourceName, ...]] = get_args(SourceName)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """The rules of lore activation: the settings of a builder, and the flags of a preset.
 
 `ActivationRules` are the settings of a builder. Both presets run the same code. `PresetFlags` has a
-flag for each point in which the preset `evennia_ai` differs from `sillytavern` (SillyTavern 1.12).
+flag for each point in which the preset `evennia_ai` differs from `sillytavern` (SillyTavern 1.19).
 `read_rules` reads `settings.lore` of a scenario.
 """
 
@@ -32,6 +32,8 @@ class PresetFlags:
     """Entries with a high order are processed first."""
     ties_narrow_first: bool = True
     """Of entries with equal order, those of the book with the narrower attachment come first."""
+    player_follows_chat: bool = False
+    """A player's book comes right after the chat's in every strategy."""
     ties_reversed: bool = False
     """Entries of equal order are placed in reverse order."""
     ascii_words: bool = False
@@ -131,7 +133,7 @@ class ActivationRules:
     ] = None
     """A number in [0, 1) to use in place of every random number; None for random numbers."""
     dry_run: bool = False
-    """If True, the timers of entries are neither read nor stored."""
+    """If True, sticky entries and cooldowns are neither read nor stored. A delay still counts."""
     clock: ClockName = "turns"
     """The clock for entries that name no clock of their own."""
     speaker_share_percent: _Percent = 100

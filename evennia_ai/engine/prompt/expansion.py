@@ -11,7 +11,7 @@ reads is unchanged. The used work is passed on in the same way: all texts of a t
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
@@ -50,7 +50,7 @@ from evennia_ai.engine.prompt.prefix_rules import (
     template_dependence,
 )
 from evennia_ai.engine.prompt.templates.template import Template, Uses, compile_template
-from evennia_ai.engine.prompt.templates.value_names import OF_THE_MOMENT
+from evennia_ai.engine.prompt.templates.value_names import OF_THE_MOMENT, OUTLET
 from evennia_ai.engine.prompt.templates.variables import Found
 from evennia_ai.engine.prompt.templates.work import COUNTED_A_UNIT
 from evennia_ai.engine.prompt.tokens import TokenCounter
@@ -107,6 +107,12 @@ class CompiledComponent:
     def has_variables(self) -> bool:
         """True if the component's text reads or sets variables."""
         return self.has_macros and self.template is not None and self.template.uses.has_variables
+
+    @property
+    def reads_later_texts(self) -> bool:
+        """True if the text reads variables or outlets, which texts after a note may set."""
+        names = self.template.names if self.has_macros and self.template else ()
+        return self.has_variables or any(name.startswith(OUTLET) for name in names)
 
     def reads_any_of(self, changed: ChangedVariables) -> bool:
         """True if the component's text may read one of the changed variables."""
@@ -551,8 +557,8 @@ class ComponentSet:
     def next_to(self, key: str, *, side: Side) -> SharedMessage | None:
         """Return the message right before or after the component `key`, for lore and notes.
 
-        Returns None if there is no such component, or if it is placed in the history. The places
-        of card fields exist even without a component.
+        Returns None if there is no such component. The places of card fields exist even without a
+        component. Next to a component in the history, the message has its depth and order.
         """
         if (key, side) not in self._next_to:
             self._next_to[key, side] = self._message_next_to(key, side)
@@ -570,14 +576,10 @@ class ComponentSet:
         component = self._listed.get(key)
         if component is None and key not in PLUGGABLE_IDS:
             return None
-        if component is not None and component.placement == "history":
-            return None
-        return SharedMessage(
+        beside = _message_at(key, component)
+        return replace(
+            beside,
             key=f"{_BESIDE[side]}{key}",  # sorts it before or after the component
-            id=component.id if component else PLUGGABLE_IDS[key],
-            role=component.role if component else "system",
-            block="ordered",
-            separator="\n",
             name=f"the message right {side} {key}",
         )
 
@@ -604,7 +606,11 @@ def _lore_message(key: str, components: Iterable[PromptComponent]) -> SharedMess
     If a builder's component has the key of that field, the message is placed next to this
     component.
     """
-    placed = next((c for c in components if c.key == key), None)
+    return _message_at(key, next((c for c in components if c.key == key), None))
+
+
+def _message_at(key: str, placed: PromptComponent | None) -> SharedMessage:
+    """Return a message at the place of a component; without a component, of its card field."""
     if placed is None:
         return SharedMessage(
             key=key, id=PLUGGABLE_IDS[key], role="system", block="ordered", separator="\n"

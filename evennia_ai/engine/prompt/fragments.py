@@ -43,7 +43,7 @@ class SharedMessage:
     tail: str = ""
     """The text after all fragments."""
     depth: int | None = None
-    """The injection depth, if the message is next to a component with a depth."""
+    """The injection depth, if the message is in the history."""
     order: float = 100
     """The order among texts at that depth."""
 

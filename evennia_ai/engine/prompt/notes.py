@@ -40,6 +40,8 @@ NotePlace = Annotated[
 # fragment there
 _BESIDE: Final = Slot[tuple[SharedMessage, Fragment]]("beside")
 _MOST_BESIDE: Final = 999_999
+SUMMARY: Final = "summary"
+"""The key of the note that has a summary of the conversation, as presets place it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +121,11 @@ class Notes:
         written=lambda notes: notes.given,
         made=lambda given: Notes(given),  # noqa: PLW0108 - the class does not exist yet
     )
+
+    def origins_reading(self, name: str) -> list[str]:
+        """Return the origins of the notes whose texts name this value."""
+        members = self.compiled.members
+        return [one.origin for one in members if one.template and name in one.template.names]
 
     @property
     def first_origin(self) -> str:
@@ -204,10 +211,13 @@ def _at_its_place(
 def message_next_to(
     note: AuthorsNote, index: int, *, components: ComponentSet
 ) -> SharedMessage | None:
-    """Return the message next to the component that an author's note names, in the note's role.
+    """Return the message next to the component that an author's note names.
 
-    Returns None if the note names no component, or if that component is missing or placed in the
-    history. The first of several notes is the nearest to the component.
+    Outside the history, the message has the note's role. Of several notes, the summary is the
+    nearest to the component, then they follow in their order. Inside the history, the message has
+    the role, depth and order of the component, and the summary is the farthest (SillyTavern 1.19).
+
+    Returns None if the note names no component, or if that component is missing.
     """
     if not note.place:
         return None
@@ -215,8 +225,11 @@ def message_next_to(
     shared = components.next_to(key, side="before" if side == "before" else "after")
     if shared is None:
         return None
-    number = _MOST_BESIDE - index if side == "before" else index
-    return replace(shared, key=f"{shared.key} {number:06}", role=note.role)
+    is_inside = shared.depth is not None
+    near = 0 if note.key == SUMMARY else index + 1
+    number = near if (side == "before") is is_inside else _MOST_BESIDE - near
+    role = shared.role if is_inside else note.role
+    return replace(shared, key=f"{shared.key} {number:06}", role=role)
 
 
 def _move_next_to(
@@ -230,7 +243,9 @@ def _move_next_to(
         origin=fragment.claim.origin,
         id=shared.id,
         key=shared.key,
-        role=note.role,
+        role=shared.role,
+        depth=shared.depth,
+        order=shared.order,
         revision=note.revision,
         priority=fragment.claim.priority,
     )
@@ -248,16 +263,16 @@ def expand_notes_again(
     components: ComponentSet,
     lore: SpeechSources,
 ) -> Sequence[ExpandedNote]:
-    """Expand notes that use variables a second time, after all components have set variables.
+    """Expand notes that use variables or outlets again, after all components have set variables.
 
-    The first expansion is before that of the components, because notes may activate lore.
+    The first expansion is before that of lore and components, because notes may activate lore.
     """
     members = notes.compiled.members
-    if not any(one.is_due and members[i].has_variables for i, one in enumerate(expanded)):
+    if not any(one.is_due and members[i].reads_later_texts for i, one in enumerate(expanded)):
         return expanded
     made: list[ExpandedNote] = []
     for index, (one, member) in enumerate(zip(expanded, members, strict=True)):
-        if one.is_due and member.has_variables:
+        if one.is_due and member.reads_later_texts:
             again = member.expand_into(filling, store)
             again = _at_its_place(
                 again, notes, index, components=components, filling=filling, lore=lore

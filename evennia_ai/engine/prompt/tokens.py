@@ -27,6 +27,9 @@ REMEMBERED_TEXTS: Final = 4096
 LONG_TEXT: Final = 20_000
 """The most characters of a text whose count is cached. Longer texts would need too much memory."""
 
+USUAL_PER_MESSAGE: Final = 4
+"""The tokens that OpenAI's models add around each message."""
+
 # The longest separator between the texts of a shared message.
 SEPARATOR: Final = "\n\n"
 
@@ -53,7 +56,7 @@ class TokenCounter:
     version: str
     """The version of the counter. Traces show it with the name."""
     count: CountText
-    per_message: int = 4
+    per_message: int = USUAL_PER_MESSAGE
     """The tokens that a provider adds around each message."""
     per_prompt: int = 3
     """The tokens that a provider adds around each prompt."""
@@ -151,15 +154,14 @@ def _ascii(data: bytes) -> float:
 
 
 def count_by_ratio(per_token: float) -> CountText:
-    """Return a function that counts one token per `per_token` characters, rounded up.
+    """Return a function that counts one token per `per_token` bytes of UTF-8, rounded up.
 
-    Characters are UTF-16 units, as in other programs. `characters(3.35)` is the estimate that
-    SillyTavern uses without a tokenizer.
+    `count_by_ratio(3.35)` is the estimate that SillyTavern uses without a tokenizer.
     """
 
     def count(text: str) -> int:
-        units = len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
-        return math.ceil(units / per_token)
+        length = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+        return math.ceil(length / per_token)
 
     return count
 
@@ -168,8 +170,8 @@ ESTIMATE: Final = TokenCounter("estimate", "1", estimate_tokens)
 
 
 def ratio_counter(per_token: float) -> TokenCounter:
-    """Return the counter with the name `chars/R`, where R is the characters per token."""
-    return TokenCounter(f"chars/{per_token:g}", "1", count_by_ratio(per_token))
+    """Return the counter with the name `bytes/R`, where R is the bytes of UTF-8 per token."""
+    return TokenCounter(f"bytes/{per_token:g}", "1", count_by_ratio(per_token))
 
 
 def _known_counter(named: _CounterName, info: ValidationInfo) -> TokenCounter:

@@ -26,6 +26,7 @@ from evennia_ai.engine.lorebook.decorators import (
 from evennia_ai.engine.lorebook.entry import (
     AT_MENTION,
     MAX_KEY,
+    SOURCE_NAMES,
     Logic,
     LoreEntry,
     Patterns,
@@ -60,7 +61,6 @@ MAX_NAME: Final = 100
 # The type of an entry's text in every format.
 Content = Annotated[str, Field(max_length=MAX_CONTENT)]
 PATTERNS: Final[tuple[Patterns, ...]] = get_args(Patterns)
-SOURCE_NAMES: Final[tuple[SourceName, ...]] = get_args(SourceName)
 _FILTERED: Final = frozenset(fact for fact, _, _ in ENTRY_FILTERS.values())
 
 # SillyTavern writes the words of these three tuples as numbers: the index of the word in its tuple.

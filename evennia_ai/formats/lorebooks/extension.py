@@ -40,6 +40,7 @@ from evennia_ai.engine.lorebook.entry import (
     NO_RECURSION,
     NO_TIMING,
     SIDES,
+    SOURCE_NAMES,
     Anchor,
     Grouping,
     Mention,
@@ -57,7 +58,6 @@ from evennia_ai.formats.lorebooks.entry_fields import (
     MAX_NAME,
     POSITIONS,
     ROLES,
-    SOURCE_NAMES,
     SOURCES,
     V3_POSITIONS,
     LoreField,
@@ -107,6 +107,11 @@ def _position(value: Any) -> int:
     return parse_code(value) if place is None else POSITIONS.index(place)
 
 
+def _triggers(value: Any) -> list[str]:
+    """Parse the kinds of generation of an entry; empty, for all kinds, if the value is no list."""
+    return [kind for kind in value if isinstance(kind, str)] if isinstance(value, list) else []
+
+
 def _role(value: Any) -> int:
     """Parse the role of an entry: SillyTavern's number, or the name of a role."""
     return ROLES.index(value) if value in ROLES else parse_code(value)
@@ -129,7 +134,7 @@ class AppEntry(BaseModel):
     probability: Number | None = None
     use_probability: Flag | None = None
     group: str | None = None
-    triggers: Texts | None = None
+    triggers: Annotated[list[str], PlainValidator(_triggers)] | None = None
     character_filter: _CharacterFilter | None = None
 
 

@@ -87,20 +87,13 @@ def preset_assembly(preset: Preset) -> AssemblyRules:
     """Return the assembly rules that a preset sets: formats, names, quotes, merging."""
     texts = preset.texts
     lore = texts["wi_format"]
-
-    def empty_is_bare(text: str) -> str | None:
-        # Since SillyTavern 1.13 an empty format means that the field is written as it is, which is
-        # None in the rules. Before that, it meant that the field is left out.
-        return None if not text.strip() and preset.is_of_1_13 else text
-
     return replace(
         PRESETS["sillytavern"],
         example_heading=texts["new_example_chat_prompt"],
-        scenario_format=empty_is_bare(texts["scenario_format"]),
-        personality_format=empty_is_bare(texts["personality_format"]),
+        scenario_format=texts["scenario_format"],
+        personality_format=texts["personality_format"],
         lore_format=lore if LORE in lore else "",
         names=preset.names or PRESETS["sillytavern"].names,
-        quote_user=preset.quotes,
         stand_in=texts["send_if_empty"],
         squash=preset.squash,
     )

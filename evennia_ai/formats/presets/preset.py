@@ -80,8 +80,8 @@ TEXT_DEFAULTS: Final[Mapping[str, str]] = MappingProxyType(
         "impersonation_prompt": "",
         "send_if_empty": "",
         "wi_format": "{0}",
-        "scenario_format": "[Circumstances and context of the dialogue: {{scenario}}]",
-        "personality_format": "[{{char}}'s personality: {{personality}}]",
+        "scenario_format": "",
+        "personality_format": "",
         "assistant_prefill": "",
         "assistant_impersonation": "",
         "human_sysprompt_message": "",
@@ -154,7 +154,6 @@ class Preset:
     None adds names only if more than two speakers take part.
     """
     squash: bool = False
-    quotes: bool = False
     source: Mapping[str, Any] = field(default_factory=dict)
     """The JSON value of the file without secrets, on which an export is based."""
     secrets: tuple[str, ...] = ()
@@ -173,15 +172,6 @@ class Preset:
     def switches(self) -> Mapping[str, bool]:
         """The identifier of each prompt in the order, with True if the prompt is switched on."""
         return dict(self.order)
-
-    @cached_property
-    def is_of_1_13(self) -> bool:
-        """True if SillyTavern 1.13 or newer wrote the file.
-
-        Older versions do not write the injection order of prompts.
-        """
-        prompts = prompts_in(self.source)
-        return any(isinstance(one, Mapping) and "injection_order" in one for one in prompts)
 
     def is_on(self, identifier: str) -> bool:
         """True if the prompt with this identifier is in the order and switched on."""

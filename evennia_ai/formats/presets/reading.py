@@ -47,6 +47,7 @@ SECRETS: Final = "secrets were removed"
 """The first words of the notice that secrets were removed from a preset."""
 _AtLeast1 = Annotated[int, Field(ge=1), Must("at least 1")]
 _NAMES: Final[Mapping[Any, Names | None]] = {-1: "none", 0: None, 1: "field", 2: "content"}
+_DIGITS: Final = re.compile(r"-?[0-9]{1,9}")
 _NO_WORD: Final = re.compile(r"[^a-z0-9]+")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LONGEST_SLUG: Final = 56
@@ -114,7 +115,6 @@ def read_preset(
         texts=texts,
         names=_read_names(source, notices),
         squash=_read_flag(source, "squash_system_messages", notices),
-        quotes=_read_flag(source, "wrap_in_quotes", notices),
         source=source,
         secrets=secrets,
         notices=limit_notices(notices),
@@ -287,6 +287,8 @@ class _PromptReader:
     def _number(self, name: str, default: int, *, low: int, high: int) -> int:
         given = self._item.get(name)
         if isinstance(given, float) and given.is_integer():
+            given = int(given)
+        if isinstance(given, str) and _DIGITS.fullmatch(given):
             given = int(given)
         if is_plain_int(given):
             number = min(max(int(given), low), high)

@@ -75,7 +75,7 @@ _UNUSED_TEXTS: Final = (
 )
 _READ: Final = frozenset(
     {"prompts", "prompt_order", "names_behavior", "names_in_completion", "extensions", "data"}
-    | {"squash_system_messages", "wrap_in_quotes", "version", "type", *TEXT_DEFAULTS, *_SAMPLING}
+    | {"squash_system_messages", "version", "type", *TEXT_DEFAULTS, *_SAMPLING}
     | {*OLD_KEYS.values()}
 )
 _CONNECTION: Final = ("chat_completion_source", "_model", "openrouter_", "azure_", "custom_")

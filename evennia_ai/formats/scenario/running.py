@@ -223,7 +223,7 @@ def _pluggable_components(scenario: Scenario) -> Sequence[PromptComponent]:
     if preset is None:
         return _card_and_persona(scenario, {})
     texts = _card_and_persona(scenario, replaceable_texts(preset, grants=ALL_GRANTS))
-    off = keys_left_out(preset, "normal")
+    off = keys_left_out(preset, str(scenario.settings.facts.get(GENERATION_KIND, NORMAL)))
     return [
         one.changed(enabled=False) if one.key in off else one
         for one in place_texts(preset, texts, grants=ALL_GRANTS)

@@ -1,7 +1,8 @@
 """Token counters by name: an estimate, a fixed ratio, and exact counters from a package.
 
-Names such as `gpt-4-turbo` are the ones SillyTavern uses for its counters. Nothing is downloaded:
-without the package of the extra `tokens`, the error says how to install it.
+Names such as `gpt-4-turbo` are the ones SillyTavern uses for its counters. The counter
+`gpt-4-turbo` counts a whole message as SillyTavern 1.19 does: one token more than OpenAI's. Nothing
+is downloaded: without the package of the extra `tokens`, the error says how to install it.
 """
 
 import math
@@ -13,11 +14,16 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from evennia_ai.engine.errors import NotYetError
-from evennia_ai.engine.prompt.tokens import ESTIMATE, TokenCounter, ratio_counter
+from evennia_ai.engine.prompt.tokens import (
+    ESTIMATE,
+    USUAL_PER_MESSAGE,
+    TokenCounter,
+    ratio_counter,
+)
 from evennia_ai.formats.scenario.tables import render_briefly, wrong_value_error
 
 WHERE: Final = "settings.tokenizer"
-_RATIO: Final = re.compile(r"chars/([0-9]{1,4}(?:\.[0-9]{1,6})?)")
+_RATIO: Final = re.compile(r"bytes/([0-9]{1,4}(?:\.[0-9]{1,6})?)")
 # The optional package that provides the vocabularies of exact token counters.
 _PACKAGE: Final = "bpe_openai"
 # Maps the names of exact token counters to the vocabulary that they use.
@@ -43,19 +49,23 @@ def counter_named(name: str) -> TokenCounter:
     if name == ESTIMATE.name:
         return ESTIMATE
     if name in VOCABULARIES:
-        return _exact_counter(VOCABULARIES[name])
+        return _exact_counter(VOCABULARIES[name], _PER_MESSAGE.get(name, USUAL_PER_MESSAGE))
     ratio = _RATIO.fullmatch(name)
     if ratio is None:
-        known = ", ".join(("estimate", "chars/R", *VOCABULARIES))
+        known = ", ".join(("estimate", "bytes/R", *VOCABULARIES))
         raise NotYetError(f"{render_briefly(name)} (there are {known})", WHERE)
     per_token = float(ratio[1])
     if not (math.isfinite(per_token) and per_token > 0):
-        raise wrong_value_error(WHERE, name, "chars/R with R above 0")
+        raise wrong_value_error(WHERE, name, "bytes/R with R above 0")
     return ratio_counter(per_token)
 
 
+# The tokens around each message, for counters that count others than the usual ones.
+_PER_MESSAGE: Final = {"gpt-4-turbo": 5}
+
+
 @lru_cache
-def _exact_counter(vocabulary: str) -> TokenCounter:
+def _exact_counter(vocabulary: str, per_message: int) -> TokenCounter:
     """Return the token counter of a vocabulary.
 
     The counter is created only once, so that messages can cache its counts.
@@ -74,4 +84,4 @@ def _exact_counter(vocabulary: str) -> TokenCounter:
         # text that looks like a special token is counted as plain text
         return len(encoding.encode_ordinary(clean))
 
-    return TokenCounter(vocabulary, "1", count)
+    return TokenCounter(vocabulary, "1", count, per_message)

@@ -157,8 +157,8 @@ def assembly_with(rules: AssemblyRules, preset: Preset, *, grants: Grants) -> As
         given = replace(
             given,
             example_heading="",
-            scenario_format=None,
-            personality_format=None,
+            scenario_format="",
+            personality_format="",
             lore_format="",
         )
     return given if "after_history" in grants else replace(given, stand_in="")

@@ -67,6 +67,16 @@ def test_ties_narrow_first_processes_narrow_books_first_at_equal_order():
     assert both(entries, "coin", **options) == (["narrow", "wide"], ["wide", "narrow"])
 
 
+def test_player_follows_chat_before_other_books_in_every_strategy():
+    places = ["global", "character", "player", "chat"]
+    entries = [an_app_entry(place, order=order) for order, place in enumerate(places)]
+    for strategy in ("evenly", "character_first", "global_first"):
+        options = {"attach": places, "rules": {"strategy": strategy}}
+        theirs = active(THEIRS, entries, "coin", **options)
+        assert theirs[:2] == ["chat", "player"]
+    assert active(OURS, entries, "coin", **options) == ["chat", "global", "character", "player"]
+
+
 def test_ties_reversed_places_equal_orders_in_reverse():
     entries = [an_app_entry("one"), an_app_entry("two")]
     assert placed(OURS, entries, "coin") == ["one", "two"]
@@ -205,6 +215,20 @@ def test_counts_what_recursed_against_the_budget():
     ours, theirs = both(entries, "coin", rules=rules)
     assert "seven eight" not in ours
     assert "seven eight" in theirs
+
+
+def test_closed_budget_stays_closed_in_later_passes():
+    entries = [
+        an_app_entry("gold", order=9),
+        an_app_entry("one two three four five six", order=8),
+        an_app_entry("fed", key=["gold"], delayUntilRecursion=1),
+    ]
+    rules = {**RECURSIVE, "budget_tokens": 5, "overflow": "stop"}
+    assert active(THEIRS, entries, "coin", rules=rules) == ["gold"]
+
+
+def test_dry_run_leaves_out_an_entry_whose_delay_runs():
+    assert both([an_app_entry(delay=5)], "coin", rules={"dry_run": True}) == ([], [])
 
 
 def test_activate_in_any_case_ignores_timers():

@@ -43,11 +43,11 @@ def test_token_estimate_is_near_the_exact_count(text: str, low: int, high: int) 
     assert low <= estimate_tokens(text) <= high
 
 
-def test_ratio_counter_counts_utf_16_units_rounded_up() -> None:
+def test_ratio_counter_counts_utf_8_bytes_rounded_up() -> None:
     assert [ratio_counter(2).count(text) for text in ("", "a", "ab", "abc", "🙂")] == [
-        *(0, 1, 1, 2, 1)
+        *(0, 1, 1, 2, 2)
     ]
-    assert ratio_counter(3.35).name == "chars/3.35"
+    assert ratio_counter(3.35).name == "bytes/3.35"
 
 
 def test_message_tokens_include_text_name_and_overhead() -> None:

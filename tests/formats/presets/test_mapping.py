@@ -225,19 +225,13 @@ def test_formats_and_flags_of_a_preset_become_assembly_rules() -> None:
         new_example_chat_prompt="***",
         names_behavior=2,
         squash_system_messages=True,
-        wrap_in_quotes=True,
         send_if_empty="Go on.",
     )
     rules = preset_assembly(preset)
     assert (rules.lore_format, rules.scenario_format) == ("<lore>{0}</lore>", "S: {{scenario}}")
     assert (rules.personality_format, rules.example_heading) == ("", "***")
-    assert (rules.names, rules.squash, rules.quote_user) == ("content", True, True)
+    assert (rules.names, rules.squash) == ("content", True)
     assert (rules.stand_in, rules.ties, rules.examples) == ("Go on.", "role", "messages")
-
-
-def test_empty_format_means_no_text_around_a_field_since_sillytavern_1_13() -> None:
-    preset = a_preset(a_prompt("new", injection_order=100), scenario_format="")
-    assert preset_assembly(preset).scenario_format is None
 
 
 @pytest.mark.req("S0-28")

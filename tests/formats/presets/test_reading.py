@@ -56,7 +56,6 @@ def test_all_fields_of_a_preset_prompt_are_read() -> None:
     assert (prompt.role, prompt.position, prompt.depth) == ("assistant", "in_chat", 2)
     assert (prompt.injection_order, prompt.triggers) == (7, ("quiet",))
     assert prompt.forbids_overrides
-    assert preset.is_of_1_13
 
 
 def test_first_of_several_prompts_with_the_same_identifier_is_used() -> None:

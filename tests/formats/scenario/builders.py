@@ -91,7 +91,7 @@ def a_rich_scenario() -> dict[str, Any]:
             "blocks": "on_change",
             "context_tokens": 4000,
             "reply_tokens": 100,
-            "tokenizer": "chars/3.35",
+            "tokenizer": "bytes/3.35",
             "seed": 7,
             "greeting": True,
             "greeting_index": 1,

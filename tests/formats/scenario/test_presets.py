@@ -43,9 +43,9 @@ def test_preset_of_a_scenario_must_be_a_path_or_an_object(given: Any) -> None:
 
 
 def test_assembly_settings_override_the_preset() -> None:
-    file = a_file(squash_system_messages=True, wrap_in_quotes=True)
+    file = a_file(squash_system_messages=True, send_if_empty="Go on.")
     scenario = read_scenario({"preset": file, "settings": {"assembly": {"squash": False}}})
-    assert (scenario.assembly.squash, scenario.assembly.quote_user) == (False, True)
+    assert (scenario.assembly.squash, scenario.assembly.stand_in) == (False, "Go on.")
     own = read_scenario({"preset": file, "settings": {"assembly": {"rules": "evennia_ai"}}})
     assert (own.assembly.ties, own.assembly.squash) == ("id", True)
 

@@ -207,7 +207,7 @@ def test_macro_random_differs_between_turns_and_pick_does_not() -> None:
 
 
 def test_later_turn_of_a_scenario_may_have_a_shorter_history() -> None:
-    settings = {"tokenizer": "chars/1", "context_tokens": 40, "reply_tokens": 0}
+    settings = {"tokenizer": "bytes/1", "context_tokens": 40, "reply_tokens": 0}
     turns = [{"history": said(9)}, {"history": said(2)}]
     result = run_scenario({"settings": settings, "turns": turns})
     assert len(result["turns"][0]["messages"]) < 9

@@ -98,7 +98,7 @@ def test_texts_of_a_preset_without_grants_stay_inside_the_history():
 
     assert len(of_preset) >= 4
     assert all(one.is_contained for one in of_preset)
-    assert view().rules.assembly.scenario_format is None
+    assert view().rules.assembly.scenario_format == ""
 
 
 def test_rules_of_a_preset_override_those_of_the_game_within_its_grants():

@@ -518,15 +518,22 @@ def _sort_key(book: Lorebook, rules: ActivationRules) -> tuple[int, int]:
 
     The first number counts before the order of the entries, the second one after it.
     """
-    rank = ATTACH_RANK[book.attach]
-    narrow_first = PRESET_FLAGS[rules.rules].ties_narrow_first
-    return _STRATEGY_RANKS[rules.strategy](rank), rank if narrow_first else -rank
+    rank, flags = ATTACH_RANK[book.attach], PRESET_FLAGS[rules.rules]
+    leading = _LEADING[flags.player_follows_chat]
+    place = _STRATEGY_RANKS[rules.strategy](rank)
+    if book.attach in leading:
+        place = leading.index(book.attach) - _BEFORE_ALL
+    return place, rank if flags.ties_narrow_first else -rank
 
 
+# The attachments whose books come first in every strategy, without and with the flag
+# `player_follows_chat`.
+_LEADING: Final = (("chat",), ("chat", "player"))
+_BEFORE_ALL: Final = 100
 # Strategies for reading several books. Each function turns the rank of a book's attachment into a
-# sort number. Books of the chat (rank 0) come first in every strategy.
-_STRATEGY_RANKS: Mapping[str, Callable[[int], int]] = {
-    "evenly": lambda rank: min(rank, 1),
+# sort number.
+_STRATEGY_RANKS: Final[Mapping[str, Callable[[int], int]]] = {
+    "evenly": lambda rank: 0,
     "character_first": lambda rank: rank,
-    "global_first": lambda rank: -rank if rank else -max(ATTACH_RANK.values()) - 1,
+    "global_first": lambda rank: -rank,
 }

@@ -221,7 +221,7 @@ def _running_timer(
     """
     timing, timers = entry.timing, view.timers
     clock = timing.clock or view.rules.clock
-    if timing.delay and not view.rules.dry_run and timers.now(timing) < timing.delay:
+    if timing.delay and timers.now(timing) < timing.delay:
         return EntryReason(delay_reason, (timers.now(timing), timing.delay, clock))
     if is_sticky:
         return None

@@ -140,7 +140,8 @@ class LoreBudget:
     def after(self, passed_on: Sequence[Candidate]) -> Spent:
         """Return the state of the lore budgets for the next activation pass.
 
-        In SillyTavern, only the texts that recursion searches next (`passed_on`) count as spent.
+        In SillyTavern, only the texts that recursion searches next (`passed_on`) count as spent. A
+        closed budget stays closed.
         """
         together = self._together
         if together is None:
@@ -149,7 +150,6 @@ class LoreBudget:
         tokens += sum(map(_TOKENS, passed_on)) + together.at_most(0) * (len(passed_on) + 1)
         return self.spent._replace(
             room={**self._room, None: self._budget - tokens},
-            full=frozenset(),
             passed_on="\n".join([*[one.text for one in passed_on], before]),
             passed_on_tokens=tokens,
         )

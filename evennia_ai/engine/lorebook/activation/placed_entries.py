@@ -55,7 +55,13 @@ from evennia_ai.engine.prompt.fragments import (
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.memo import Slot
 from evennia_ai.engine.prompt.messages import OF_LORE
-from evennia_ai.engine.prompt.notes import AuthorsNote, ExpandedNote, message_next_to, note_origin
+from evennia_ai.engine.prompt.notes import (
+    AuthorsNote,
+    ExpandedNote,
+    Notes,
+    message_next_to,
+    note_origin,
+)
 from evennia_ai.engine.prompt.prefix_rules import refuse_before_history, restrict_claim
 from evennia_ai.engine.prompt.templates.value_names import OUTLET
 from evennia_ai.engine.prompt.tokens import TokenCounter
@@ -76,8 +82,8 @@ _ANCHORS: Final[Mapping[Position, Anchor]] = {
 }
 _AROUND_NOTE: Final = ("note_top", "note_bottom")
 _ELSEWHERE: Final = (*_AROUND_NOTE, "outlet")
-# Prefixes of sort keys. They place entries above the author's note before it, and others after it.
-_ABOVE, _BELOW = "!", "~"
+# Signs in sort keys. They place entries above the author's note before it, and others after it.
+_ABOVE, _BETWEEN, _BELOW = "!", "-", "~"
 
 
 class _PlacedEntries(NamedTuple):
@@ -204,10 +210,13 @@ def in_output_order(entries: Iterable[ActiveEntry]) -> list[ActiveEntry]:
 
 
 def outlets_of(entries: Iterable[ActiveEntry]) -> dict[str, list[ActiveEntry]]:
-    """Map the name of each outlet to its entries, from top to bottom."""
+    """Map the name of each outlet to its entries, from top to bottom.
+
+    An entry that asks for an outlet without a name has no place.
+    """
     outlets: dict[str, list[ActiveEntry]] = {}
     for entry in in_output_order(entries):
-        if entry.position == "outlet":
+        if entry.position == "outlet" and entry.outlet:
             outlets.setdefault(entry.outlet, []).append(entry)
     return outlets
 
@@ -248,15 +257,19 @@ def outlet_values(entries: Sequence[ActiveEntry]) -> dict[str, str]:
     }
 
 
-def outlet_verdicts(entries: Iterable[ActiveEntry], *, components: ComponentSet) -> list[Verdict]:
-    """Return a verdict on each entry in an outlet, with the components that name the outlet."""
+def outlet_verdicts(
+    entries: Iterable[ActiveEntry], *, components: ComponentSet, notes: Notes
+) -> list[Verdict]:
+    """Return a verdict on each entry in an outlet, with the texts that name the outlet."""
     made: list[Verdict] = []
     for entry in entries:
         if entry.position == "outlet":
-            readers = components.keys_reading(OUTLET + entry.outlet)
-            where = f"in the outlet '{entry.outlet}' of component {', '.join(readers)}"
+            value = OUTLET + entry.outlet
+            readers = [f"component {key}" for key in components.keys_reading(value)]
+            readers += notes.origins_reading(value)
+            where = f"in the outlet '{entry.outlet}' of {', '.join(readers)}"
             outlet = f"'{entry.outlet}' ({{{{outlet::{entry.outlet}}}}})"
-            why = where if readers else f"no component names the outlet {outlet}"
+            why = where if readers else f"no component or note names the outlet {outlet}"
             made.append(_verdict(entry, why, kept=bool(readers)))
     return made
 
@@ -304,10 +317,16 @@ def _first_note(
     if first is not None and not first.is_due:
         return [*own, *(_verdict(entry, "the author's note is not due") for entry in around)]
     shared = beside or SharedMessage(
-        key=NOTE_KEY, id=HISTORY_ID, role=note.role, block="history", separator=_SEPARATOR
+        key=NOTE_KEY,
+        id=HISTORY_ID,
+        role=note.role,
+        block="history",
+        separator=_SEPARATOR,
+        depth=note.injection_depth,
+        order=note.order,
     )
     made: list[Fragment | Verdict] = [
-        _in_note(entry, number, shared, note, layout=layout, counter=counter)
+        _in_note(entry, number, shared, layout=layout, counter=counter)
         for number, entry in enumerate(in_output_order(around))
     ]
     fragment = own[0] if own and isinstance(own[0], Fragment) else None
@@ -320,10 +339,10 @@ def _first_note(
     claim = Claim(
         origin=note_origin(note, 0),
         id=shared.id,
-        key=NOTE_KEY,
-        role=note.role,
-        depth=_note_depth(note, shared),
-        order=note.order,
+        key=f"{shared.key} {_BETWEEN}",
+        role=shared.role,
+        depth=shared.depth,
+        order=shared.order,
         shared=shared,
         stays=fragment.claim.stays if fragment else "",
     )
@@ -333,16 +352,10 @@ def _first_note(
     ]
 
 
-def _note_depth(note: AuthorsNote, shared: SharedMessage) -> int | None:
-    """Return the depth of an author's note; None if it is next to a component."""
-    return note.injection_depth if shared.block == "history" else None
-
-
 def _in_note(
     entry: ActiveEntry,
     number: int,
     shared: SharedMessage,
-    note: AuthorsNote,
     *,
     layout: Layout,
     counter: TokenCounter,
@@ -351,10 +364,10 @@ def _in_note(
     claim = Claim(
         origin=entry.origin,
         id=shared.id,
-        key=f"{side}{number:06}",
-        role=note.role,
-        depth=_note_depth(note, shared),
-        order=note.order,
+        key=f"{shared.key} {side}{number:06}",
+        role=shared.role,
+        depth=shared.depth,
+        order=shared.order,
         shared=shared,
         tier=_tier(entry),
         priority=entry.priority,
@@ -454,7 +467,7 @@ def _shared_message(
     anchor = entry.anchor or _ANCHORS.get(entry.position)
     if anchor is not None:
         next_to = components.next_to(anchor.component, side=anchor.side)
-        if next_to is not None:
+        if next_to is not None and next_to.depth is None:
             shared = next_to
         else:
             note = f"there is no component {anchor.component} to be placed next to"

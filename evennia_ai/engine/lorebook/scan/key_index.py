@@ -24,6 +24,7 @@ from evennia_ai.engine.lorebook.entry import (
     NO_GROUPS,
     NO_RECURSION,
     NO_TIMING,
+    SOURCE_NAMES,
     LoreEntry,
     Patterns,
     SourceName,
@@ -156,7 +157,8 @@ class BookIndex:
     deepest: int
     """The greatest scan depth that an entry of the book sets."""
     sources: tuple[SourceName, ...]
-    """The sources outside the conversation that at least one entry asks to search."""
+    """The sources outside the conversation that at least one entry asks to search, in the order of
+    the search."""
     patterns: Mapping[int, Pattern]
     """The regular expressions to search in all messages as one text, by number of the key."""
     memo: Memo = field(default_factory=Memo, repr=False, compare=False)
@@ -299,7 +301,8 @@ def _deepest(book: Lorebook) -> int:
 
 
 def _sources(book: Lorebook) -> tuple[SourceName, ...]:
-    return tuple(sorted(set[SourceName]().union(*map(attrgetter("sources"), book.entries))))
+    asked = set[SourceName]().union(*map(attrgetter("sources"), book.entries))
+    return tuple([name for name in SOURCE_NAMES if name in asked])
 
 
 def _needs_judging(entry: LoreEntry, keys: EntryKeys, patterns: Mapping[int, Pattern]) -> bool:

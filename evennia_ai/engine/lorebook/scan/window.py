@@ -278,8 +278,9 @@ class Window:
 
     def feed_as_one(self, texts: Iterable[str]) -> None:
         """Add the texts of one pass as one text, so that a match may extend over several."""
-        if self._key_index.patterns:
-            self._fed_texts.append("\n".join(texts))
+        added = [*texts]
+        if self._key_index.patterns and any(added):
+            self._fed_texts.append("\n".join(added))
             self._joined = {}
 
     def find_first(
@@ -362,8 +363,12 @@ class Window:
             return None
         return found
 
+    def _sources_of(self, entry: LoreEntry) -> list[SourceName]:
+        """Return the names of the sources that an entry searches, in the order of the search."""
+        return [name for name in self._sources if name in entry.sources]
+
     def _find_in_sources(self, number: int, entry: LoreEntry) -> FoundKey | None:
-        for name in sorted(entry.sources & self._sources.keys()):
+        for name in self._sources_of(entry):
             span = self._sources[name].get(number)
             if span is not None:
                 return FoundKey(SOURCE, span, name)
@@ -453,9 +458,7 @@ class Window:
         if slot not in self._joined:
             hears = entry.hears_movement
             texts = [text for text, moves in self._texts[:depth] if hears or not moves]
-            texts += [
-                self._scan.sources[name] for name in sorted(entry.sources & self._sources.keys())
-            ]
+            texts += [self._scan.sources[name].strip() for name in self._sources_of(entry)]
             texts += self._scan.texts
             texts += self._fed_texts if sees_fed else ()
             found = self._joined[slot] = search_patterns(

@@ -3,7 +3,7 @@
 Each block of examples has a heading before its messages. A turn begins at a line that starts with
 the name of the user or the character and a colon. Name and colon are removed. Text before the
 first such line belongs to the first turn. Consecutive lines of one speaker are one turn
-(SillyTavern 1.12). A block without a speaker becomes one message without name and heading, so that
+(SillyTavern 1.19). A block without a speaker becomes one message without name and heading, so that
 no text of an author is lost.
 """
 

@@ -48,10 +48,7 @@ _ONLY_NAMES: Final = re.compile(r"(?:\{\{\s*\w+\s*\}\}|\{(?![{%#])|[^{])*")
 def apply_formats(
     components: Iterable[PromptComponent], rules: AssemblyRules
 ) -> tuple[PromptComponent, ...]:
-    """Return the components with formats from the rules around their texts.
-
-    An empty format disables its component.
-    """
+    """Return the components with formats from the rules around their texts."""
     return tuple(_apply_format(component, rules) for component in components)
 
 
@@ -61,27 +58,22 @@ def format_verdicts(components: ComponentSet, rules: AssemblyRules) -> Iterator[
         reason = f"sent in another form than it was said: {', '.join(ways)}"
         yield Verdict(stage="expand", item="history", kept=True, reason=reason)
     for key, (rule, called) in _FORMATS.items():
-        form: str | None = getattr(rules, rule)
+        form: str = getattr(rules, rule)
         found = components.find(key)
-        if form is None or found is None or not found.component.content.strip():
+        if not form.strip() or found is None or not found.component.content.strip():
             continue
-        reason, begins = f"{rule} is empty", called.split(form)[0]
-        if form.strip():
-            is_framed = found.component.content.startswith(begins)
-            reason = f"inside its {rule}" if is_framed else f"without {rule}, {_WHY_NOT}"
-        kept = bool(form.strip())
-        yield Verdict(stage="expand", item=f"component:{key}", kept=kept, reason=reason)
+        is_framed = found.component.content.startswith(called.split(form)[0])
+        reason = f"inside its {rule}" if is_framed else f"without {rule}, {_WHY_NOT}"
+        yield Verdict(stage="expand", item=f"component:{key}", kept=True, reason=reason)
 
 
 def _apply_format(component: PromptComponent, rules: AssemblyRules) -> PromptComponent:
     if component.key not in _FORMATS or not component.content.strip():
         return component
     rule, called = _FORMATS[component.key]
-    form: str | None = getattr(rules, rule)
-    if form is None:
-        return component
+    form: str = getattr(rules, rule)
     if not form.strip():
-        return component.changed(enabled=False)
+        return component
     text = called.sub(lambda _: component.content, form)
     return component.changed(content=text) if _is_safe_format(form, component, text) else component
 

@@ -16,6 +16,7 @@ from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from evennia_ai.engine.prompt.assembly.rules import ALONE
+from evennia_ai.engine.prompt.components import HISTORY_ID
 from evennia_ai.engine.prompt.fragments import Fragment, Rank
 from evennia_ai.engine.prompt.memo import Slot
 from evennia_ai.engine.prompt.messages import Message, Part
@@ -68,9 +69,11 @@ class RoleTies(NamedTuple):
             claim.shared is not None
         ):  # the text shares a message: lore around the author's note, or lore at a component
             return _NOTE if claim.shared.key == "note" else _COMPONENT
+        kind = claim.origin.partition(":")[0]
+        if kind == "note" and claim.id != HISTORY_ID:  # the note is next to a component
+            return _COMPONENT
         if claim.origin in _KINDS:
             return _KINDS[claim.origin]
-        kind = claim.origin.partition(":")[0]
         if kind == "note":
             return _NOTE if claim.origin == self.note else _OTHER
         return _LORE if kind == "lore" else _COMPONENT

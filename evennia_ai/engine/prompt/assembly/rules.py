@@ -1,6 +1,6 @@
 """The assembly rules: how the texts of a prompt become messages.
 
-The defaults are this engine's own way. `rules: sillytavern` does what SillyTavern 1.12 does with
+The defaults are this engine's own way. `rules: sillytavern` does what SillyTavern 1.19 does with
 its default settings. Each rule can be overridden. A scenario has its rules in `settings.assembly`,
 a game in the setting `EVENNIA_AI_ASSEMBLY`.
 """
@@ -31,10 +31,6 @@ ALONE: Final = frozenset({NEW_CHAT, GROUP_NUDGE})
 """The keys of components that are never joined with others: lines around the history."""
 
 _Text = Annotated[str, Field(max_length=MAX_TEXT)]
-_Format = Annotated[
-    Annotated[str, Field(max_length=MAX_TEXT)] | None,
-    Must(f"text of at most {MAX_TEXT} characters, or null"),
-]
 _LoreFormat = Annotated[
     str,
     Field(max_length=MAX_TEXT),
@@ -62,12 +58,12 @@ class AssemblyRules:
     (`new_example_chat_prompt`)."""
     pin_examples: bool = False
     """If True and tokens are short, history messages are left out before examples are."""
-    scenario_format: _Format = None
-    """The text around the component `scenario`, with `{{scenario}}` as its placeholder. null: no
-    text around it. Empty: the component is left out."""
-    personality_format: _Format = None
+    scenario_format: _Text = ""
+    """The text around the component `scenario`, with `{{scenario}}` as its placeholder. Empty: no
+    text around it."""
+    personality_format: _Text = ""
     """The text around the component `char_personality`, with `{{personality}}` as its placeholder.
-    null: no text around it. Empty: the component is left out."""
+    Empty: no text around it."""
     lore_format: _LoreFormat = ""
     """The text around the lore at each place before the history, with `{0}` as its placeholder
     (`wi_format`). Empty: no text around it."""
@@ -110,8 +106,6 @@ PRESETS: Final[Mapping[AssemblyPreset, AssemblyRules]] = MappingProxyType(
             ties="role",
             examples="messages",
             example_heading="[Example Chat]",
-            scenario_format="[Circumstances and context of the dialogue: {{scenario}}]",
-            personality_format="[{{char}}'s personality: {{personality}}]",
             names="none",
             history_cut="messages",
         ),

@@ -198,7 +198,7 @@ def test_component_contains_the_outlet_named_in_its_text(content, layout):
     )
     assert last_verdict(prompt, "lore:book#2") == (
         *("expand", False),
-        "no component names the outlet 'winds' ({{outlet::winds}})",
+        "no component or note names the outlet 'winds' ({{outlet::winds}})",
     )
 
 

@@ -14,10 +14,9 @@ def test_assembly_rules_are_the_engines_own_without_settings() -> None:
 
 
 def test_assembly_settings_override_their_preset() -> None:
-    read = read_assembly({"rules": "sillytavern", "quote_user": True, "scenario_format": None})
+    read = read_assembly({"rules": "sillytavern", "quote_user": True, "example_heading": ""})
     assert (read.ties, read.examples, read.quote_user) == ("role", "messages", True)
-    assert read.scenario_format is None
-    assert read.personality_format == "[{{char}}'s personality: {{personality}}]"
+    assert (read.example_heading, read.scenario_format) == ("", "")
 
 
 def test_lore_preset_decides_the_rule_ties_without_an_assembly_preset() -> None:
@@ -41,7 +40,7 @@ def test_assembly_rules_are_restored_from_their_changes() -> None:
         ({"ties": "order"}, "settings.assembly.ties: must be one of id, role, not 'order'"),
         ({"squash": 1}, "settings.assembly.squash: must be true or false, not 1"),
         ({"lore_format": "lore"}, "settings.assembly.lore_format: must be text of at most 20000"),
-        ({"scenario_format": 3}, "must be text of at most 20000 characters, or null, not 3"),
+        ({"scenario_format": 3}, "must be text of at most 20000 characters, not 3"),
         ({"rules": "agnai"}, "settings.assembly.rules: must be one of evennia_ai, sillytavern"),
     ],
 )
