@@ -238,6 +238,13 @@ class Conf:
     """The typeclass of an NPC that `card/spawn` creates."""
     hop_seconds: Annotated[kinds.Seconds, Setting("E036", 60.0)]
     """How long NPCs go on answering each other while no person says anything."""
+    gather_seconds: Annotated[
+        kinds.Seconds, Setting("E136", 1.0, "a number of seconds, 0 for none")
+    ]
+    """How long an NPC waits for further lines of a speaker before it begins its answer.
+
+    One answer is for all these lines. `0`: it begins at once.
+    """
     thinking_seconds: Annotated[
         kinds.Seconds, Setting("E037", 4.0, "a number of seconds, 0 for never")
     ]
