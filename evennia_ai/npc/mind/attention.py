@@ -26,7 +26,7 @@ from evennia_ai.npc.floor.bidding import Bid, roll_of
 from evennia_ai.npc.inputs.mind import Mind
 from evennia_ai.npc.mind.greeting import Greeting
 from evennia_ai.npc.mind.pending_answer import PendingAnswer
-from evennia_ai.npc.model_calls.limits import is_stopped, why_halted
+from evennia_ai.npc.model_calls.limits import why_halted
 from evennia_ai.npc.recording.event_recorder import Hearing
 from evennia_ai.npc.recording.heard import CommittedEvent
 from evennia_ai.npc.runtime import Current, Runtime
@@ -107,7 +107,7 @@ class Attention:
         self.greeting.forget()
         answers = list(self._open.values())
         self._give_up(answers, why)
-        if is_stopped():
+        if why_halted(self._mind.ref):
             for one in answers:
                 self._live.signs.show("stopped", self._mind.npc, one.event)
         return len(answers)
@@ -399,10 +399,10 @@ class Attention:
         return address_of(event, self._listener(event, settings))
 
     def _show_stopped(self, event: Event, settings: NPCSettings) -> None:
-        """While all NPCs are stopped, show that to a person who speaks to this one."""
-        if is_stopped() and is_on(self._mind.npc):
+        """While the NPC is stopped or paused, show that to a person who speaks to it."""
+        if why_halted(self._mind.ref) and is_on(self._mind.npc):
             claim = address_of(event, self._listener(event, settings)).claim
-            if claim is Addressed.MEANT:
+            if claim in (Addressed.MEANT, Addressed.ENGAGED):
                 self._live.signs.show("stopped", self._mind.npc, event)
 
     def why_unable(self) -> str:

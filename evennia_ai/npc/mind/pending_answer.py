@@ -15,7 +15,7 @@ from twisted.internet.defer import Deferred, maybeDeferred, succeed
 from twisted.python.failure import Failure
 
 from evennia_ai.engine.history.records import fallback_record
-from evennia_ai.npc.floor.addressing import Address
+from evennia_ai.npc.floor.addressing import Address, Addressed
 from evennia_ai.npc.inputs.mind import Mind
 from evennia_ai.npc.mind.decider import ask_decider
 from evennia_ai.npc.model_calls.limits import Refusal, why_halted
@@ -91,7 +91,7 @@ class PendingAnswer:
         self._offered_at = self._live.clock.seconds()
         why_silent = self._live.lines.why_silent(self.event, npc_ref=self._mind.ref)
         if why_silent:
-            self._end(why_silent)
+            self._end_spent(why_silent)
             return
         refusal = self._refusal(self.settings)
         if refusal is None:
@@ -177,6 +177,9 @@ class PendingAnswer:
         if why_not:
             self._end(why_not)
             return None
+        if why_spent := self._live.lines.why_spent(self.event):
+            self._end_spent(why_spent)
+            return None
         self.is_running = True
         self.expect_gesture()
         return maybeDeferred(self.turn.run).addBoth(self._turn_ended)
@@ -207,8 +210,13 @@ class PendingAnswer:
 
     def _why_not_heard(self) -> str:
         """Return why the NPC may not speak, or why nobody can hear it; "" if it may speak."""
-        why_not = why_halted(self._mind.ref) or why_gone(self._mind.npc, self.event)
-        return why_not or self._live.lines.why_spent(self.event)
+        return why_halted(self._mind.ref) or why_gone(self._mind.npc, self.event)
+
+    def _end_spent(self, why: str) -> None:
+        """End the answer because its line may cause no more. Whoever means the NPC sees that."""
+        if self.address.claim is Addressed.MEANT:
+            self._mind.unanswered(self.event)
+        self._end(why)
 
     def _why_refused(self, refusal: Refusal) -> str:
         self._report_refusal(refusal)

@@ -278,7 +278,7 @@ class Conf:
     Only that player sees it, at most once a minute. `""`: nothing.
     """
     stopped_line: Annotated[kinds.Line, Setting("E121", "stands still and does not answer.")]
-    """What an NPC does when somebody speaks to it while `ai/stopall` is active.
+    """What an NPC does when somebody speaks to it while `ai/stopall` is active or it is paused.
 
     Only that person sees it. `""`: nothing.
     """

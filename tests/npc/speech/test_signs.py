@@ -9,7 +9,7 @@ import pytest
 from evennia_ai import happened
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import StoreError
-from evennia_ai.npc.mind.emergency import start_all, stop_all
+from evennia_ai.npc.mind.emergency import pause, resume, start_all, stop_all
 from evennia_ai.npc.speech.signs import AGAIN_SECONDS, Recently
 from evennia_ai.services.llm.quotas import Quota, Quotas
 from evennia_ai.store.history import conversations, turns
@@ -165,6 +165,27 @@ def test_speaker_who_means_the_npc_is_shown_once_that_all_npcs_are_stopped(stage
     start_all(by=trusted("Mira"))
     stage.says(stage.anna, "Oren?")
     assert stage.screen_of(stage.ben)[-1] == 'Oren says, "Aye."'
+
+
+def test_speaker_is_shown_that_a_paused_npc_does_not_answer(stage: Any) -> None:
+    stage.talks_with(lambda _: "Aye.")
+    stage.player("Cato")
+    stage.says(stage.anna, "Oren, hello.")
+    pause(stage.npc, by=trusted("Mira"))
+    stage.says(stage.ben, "Anna, the fog.")
+    stage.says(stage.anna, "And the ferry?")  # without its name, but they are in conversation
+    assert (shown(stage, stage.anna, STOPPED), shown(stage, stage.ben, STOPPED)) == (1, 0)
+    resume(stage.npc, by=trusted("Mira"))
+
+
+def test_speaker_is_shown_which_named_npcs_a_limit_of_the_line_keeps_silent(stage: Any) -> None:
+    stage.make("Brida", "evennia_ai.typeclasses.AINPC")
+    stage.talks_with(lambda _: "Aye.", line_npcs=1)
+    stage.says(stage.anna, "Oren, Brida, good evening.")
+    assert [line for line in stage.screen_of(stage.anna) if "lost" in line] == [
+        "Brida lost the thread and missed some of what you said."
+    ]
+    assert not [line for line in stage.screen_of(stage.ben) if "lost" in line]
 
 
 def test_speaker_who_waits_is_shown_that_all_npcs_are_stopped(stage: Any) -> None:
