@@ -481,7 +481,9 @@ class Conf:
         """All model profiles by name. `default` always exists."""
         found = profiles_of(self.given_profiles, game=self._default_profile())
         if self.summary_model:
-            summariser = replace(found[DEFAULT], name=SUMMARISER, model=self.summary_model)
+            summariser = replace(
+                found[DEFAULT], name=SUMMARISER, model=self.summary_model, price=None
+            )
             found[SUMMARISER] = summariser
         return found
 
