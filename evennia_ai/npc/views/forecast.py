@@ -51,7 +51,7 @@ class Forecast:
 
     def __str__(self) -> str:
         """Return the forecast as a sentence."""
-        left_out = {"cannot be composed again": self.unknown, "have no known price": self.unpriced}
+        left_out = {"cannot be compared": self.unknown, "have no known price": self.unpriced}
         more = "".join(f"; {count} more {why}" for why, count in left_out.items() if count)
         if not self.turns:
             return f"No turn can be forecast{more}."
@@ -111,7 +111,7 @@ def _cost(call: NewCall, usage: Usage) -> int | None:
     profile = conf().profiles.get(call.profile)
     if profile is None:
         return None
-    if profile.model != call.model:
+    if profile.model and profile.model != call.model:  # the NPC has a model of its own
         profile = replace(profile, model=call.model, price=None)
     return call_cost(profile, usage, at=time.time())
 

@@ -116,7 +116,7 @@ def test_turns_without_a_price_or_a_prompt_are_counted_and_named() -> None:
     )
     assert (found.turns, found.unpriced, found.unknown) == (0, 3, 1)
     assert str(found) == (
-        "No turn can be forecast; 1 more cannot be composed again; 3 more have no known price."
+        "No turn can be forecast; 1 more cannot be compared; 3 more have no known price."
     )
 
 
