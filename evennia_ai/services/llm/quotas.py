@@ -189,11 +189,13 @@ class Meter:
         read = self.reading(now)
         for limit in LIMITS:
             most = getattr(quota, limit)
+            if most is None:
+                continue
             wanted: float = max(1, tokens) if limit.startswith("tokens") else 1
             if limit.startswith(MONEY):
                 wanted = 1 / NANODOLLARS  # what a call will cost is not known
             used = getattr(read, limit) + getattr(others, limit)
-            if most is not None and used + wanted > most:
+            if used + wanted > most:
                 return QuotaReached(
                     limit=limit, most=most, retry_in_seconds=self._room_in(limit, now)
                 )

@@ -265,7 +265,7 @@ class Conf:
         read_by(read_quotas),
         Setting("E042", {}, 'a dictionary of limits, such as {"player": {"calls_per_minute": 12}}'),
     ]
-    """How many calls and tokens players, NPCs and the game may use; see
+    """How many calls, tokens and dollars players, NPCs and the game may use; see
     [watching.md](../run/watching.md#limits).
     """
     limit_line: Annotated[kinds.Line, Setting("E043", "*raises a hand: enough talk for now.*")]
