@@ -14,14 +14,8 @@ from evennia_ai.services.llm import prices
 from evennia_ai.services.llm.chat import Usage
 from evennia_ai.services.llm.clients.anthropic import AnthropicReply
 from evennia_ai.services.llm.clients.openai import OpenAIReply
-from evennia_ai.services.llm.prices import (
-    NANODOLLARS,
-    call_cost,
-    costs_nothing,
-    describe_cost,
-    in_dollars,
-    unknown_price,
-)
+from evennia_ai.services.llm.money import NANODOLLARS, describe_cost, in_dollars
+from evennia_ai.services.llm.prices import call_cost, costs_nothing, unknown_price
 from evennia_ai.services.llm.profiles import Endpoint, ModelProfile, Price
 from tests.services.llm.builders import a_request
 
