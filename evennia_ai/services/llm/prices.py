@@ -72,7 +72,7 @@ def is_local(address: str) -> bool:
         found = ip_address(host)
     except ValueError:  # a name and not a number
         return bool(host) and ("." not in host or host.endswith(_LOCAL_NAMES))
-    return found.is_loopback or found.is_private or found.is_link_local
+    return not found.is_global
 
 
 def load_prices() -> None:

@@ -105,6 +105,7 @@ def test_cached_tokens_that_a_server_counts_separately_are_added_to_the_prompt()
         ({"base_url": "http://localhost:11434/v1"}, True),
         ({"base_url": "http://192.168.1.20:1234/v1"}, True),
         ({"base_url": "http://10.0.0.5/v1"}, True),
+        ({"base_url": "http://100.101.102.103/v1"}, True),  # of a private network such as Tailscale
         ({"base_url": "http://ollama:11434/v1"}, True),
         ({"base_url": "http://host.docker.internal:11434/v1"}, True),
         ({"base_url": "https://gpu.lan/v1"}, True),
