@@ -28,6 +28,7 @@ from evennia_ai.services.llm.chat import (
     ChatRequest,
     Listener,
     Thoughts,
+    Usage,
 )
 from evennia_ai.services.llm.clients import anthropic, openai
 from evennia_ai.services.llm.clients.anthropic import AnthropicChat
@@ -36,7 +37,7 @@ from evennia_ai.services.llm.clients.openai import OpenAIChat
 from evennia_ai.services.llm.clients.scripted import FILES, scripted_from
 from evennia_ai.services.llm.learned import Learned, without_fields
 from evennia_ai.services.llm.offline.responder import OfflineResponder
-from evennia_ai.services.llm.prices import load_prices, needs_tables
+from evennia_ai.services.llm.prices import call_cost, load_prices, needs_tables
 from evennia_ai.services.llm.profiles import (
     DEFAULT,
     Client,
@@ -332,6 +333,10 @@ class Access:
             ),
             **({"withheld": list(withheld)} if withheld else {}),
         }
+
+    def cost(self, usage: Usage, *, at: float) -> int | None:
+        """Return the nanodollars of a call that began at this time, None if no price is known."""
+        return 0 if self.model.offline else call_cost(self.profile, usage, at=at)
 
     def prepare(self) -> "Deferred[None]":
         """Load what the first request needs, in another thread than the reactor's."""

@@ -31,7 +31,6 @@ from evennia_ai.services.endpoints import Access, Models
 from evennia_ai.services.llm.arrival import Arrivals
 from evennia_ai.services.llm.chat import ChatMessage, ChatReply, ChatRequest, Listener
 from evennia_ai.services.llm.odd_replies import ODD, Oddity
-from evennia_ai.services.llm.prices import call_cost
 from evennia_ai.services.llm.resilience import Clock
 from evennia_ai.services.llm.structured import json_objects
 from evennia_ai.store import model_calls
@@ -230,7 +229,7 @@ class CountedCall:
             started,
             usage_of(outcome),
             outcome_word(outcome),
-            pricing=partial(call_cost, self._access.profile, at=started.started_at),
+            pricing=partial(self._access.cost, at=started.started_at),
             reply_tokens=reply_tokens_of(outcome),
             first_piece_seconds=self._first_piece_seconds,
         )

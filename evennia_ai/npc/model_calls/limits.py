@@ -209,7 +209,7 @@ class Limits:
         row = _row(
             call,
             used,
-            nanodollars=0 if key.is_offline else pricing(used),
+            nanodollars=pricing(used),
             is_estimated=usage is None,
             seconds=max(0.0, now - call.started_at),
             first_piece_seconds=first_piece_seconds,

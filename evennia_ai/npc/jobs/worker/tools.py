@@ -31,7 +31,6 @@ from evennia_ai.npc.jobs.counting import (
 from evennia_ai.npc.jobs.kinds.forms import SentRequest
 from evennia_ai.services.endpoints import Access, Models
 from evennia_ai.services.llm.chat import ChatReply, ChatRequest
-from evennia_ai.services.llm.prices import call_cost
 from evennia_ai.services.llm.profiles import ModelRole
 from evennia_ai.services.llm.quotas import DAY_SECONDS, MINUTE_SECONDS, Quota, Quotas, month_of
 from evennia_ai.services.llm.sentence_model import Sentences
@@ -170,9 +169,7 @@ class WorkerTools:
                 output_tokens=counted.output_tokens,
                 cached_tokens=counted.cached_tokens,
                 written_tokens=counted.written_tokens,
-                nanodollars=0
-                if access.model.offline
-                else call_cost(access.profile, counted, at=started_at),
+                nanodollars=access.cost(counted, at=started_at),
                 is_estimated=used is None,
                 outcome=word,
             )
