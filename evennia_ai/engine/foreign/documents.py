@@ -143,8 +143,12 @@ def _check_items(items: Iterable[Any], *, kind: str, where: str) -> list[Any]:
     """
     nested: list[Any] = []
     for item in items:
-        # most items are ASCII strings, which are always allowed
-        if isinstance(item, str) and item.isascii():
+        # most items are such plain values, which are always allowed
+        if item is None or item is True or item is False:
+            continue
+        if (type(item) is int and -MAX_NUMBER <= item <= MAX_NUMBER) or (
+            isinstance(item, str) and item.isascii()
+        ):
             continue
         if isinstance(item, _NESTED):
             nested.append(item)
@@ -206,17 +210,21 @@ def limit_notices(notices: Iterable[str]) -> tuple[str, ...]:
 
 
 def _items_of(nested: dict[Any, Any] | list[Any], *, kind: str, where: str) -> Iterable[Any]:
-    """Return the items of a list, or the member names and the values of a JSON object."""
+    """Return the items of a list, or the member names and the values of a JSON object.
+
+    Names of ASCII characters are left out, because they are always allowed.
+    """
     if isinstance(nested, list):
         return nested
-    if not all(isinstance(name, str) for name in nested):
-        raise FormatError(kind, f"{where}: a member's name is not text; put it in quotes")
-    return chain(nested.keys(), nested.values())
+    try:
+        is_ascii = "".join(nested).isascii()
+    except TypeError as error:
+        problem = f"{where}: a member's name is not text; put it in quotes"
+        raise FormatError(kind, problem) from error
+    return nested.values() if is_ascii else chain(nested.keys(), nested.values())
 
 
 def _problem_with(item: Any) -> str:
-    if item is None or isinstance(item, bool):
-        return ""
     if isinstance(item, str):
         broken = _LONE_SURROGATE.search(item)
         return f"a text has half a character ({one_line(item)[:40]!r})" if broken else ""

@@ -33,12 +33,12 @@ from evennia_ai.engine.lorebook.entry import NO_GATES, LoreEntry
 from evennia_ai.engine.prompt.components import ALL_GRANTS, Grants
 from evennia_ai.engine.prompt.templates.macros import MAX_MACROS_OF_BOOK, check_macros
 from evennia_ai.formats.file_kinds import describe_value
+from evennia_ai.formats.lorebooks.entry_reader import EntryReader
 from evennia_ai.formats.lorebooks.other_programs import (
     Translation,
     is_of_another_program,
     translate_book,
 )
-from evennia_ai.formats.lorebooks.reading import build_entry
 from evennia_ai.formats.lorebooks.values import Flag, WholeCount
 from evennia_ai.formats.lorebooks.written import read_fields
 
@@ -181,11 +181,9 @@ def _read_entries(
     entries: list[LoreEntry] = []
     doubted: dict[str, list[str]] = {}
     times: Counter[str] = Counter()
+    reader = EntryReader(label=label, where=where, in_world=in_world, absent=absent)
     for index, (name, raw) in enumerate(listed):
-        uid = one_line(name)
-        path = f"{where}.entries[{uid}]"
-        said = read_fields(raw, in_world=in_world, default_uid=uid, where=path)
-        made, found = build_entry(said, label=label, index=index, absent=absent)
+        made, found = reader.read(raw, name=name, index=index)
         uid = make_unique(made.uid, times)  # Card V3 does not guarantee unique ids
         if uid != made.uid:
             made = replace(made, uid=uid, origin=f"lore:{label}#{uid}")
