@@ -5,10 +5,10 @@ need no setting for it. Evennia calls `at_server_start` and `at_server_stop`.
 
 Python's full garbage collection visits every object. With hundreds of NPCs, it blocks the game for
 a tenth of a second or more. Therefore this module collects new objects as soon as there are some
-thousands of them. It freezes those that survive, so later collections skip them. A full collection,
-which includes frozen objects, runs once a day, and whenever memory has grown much more than the
-cached messages explain. It waits for a moment in which no NPC answers, unless memory has grown too
-much.
+thousands of them. It freezes those that survive, so later collections skip them. If there are very
+many, they are frozen at once. A full collection, which includes frozen objects, runs once a day,
+and whenever memory has grown much more than the cached messages explain. It waits for a moment in
+which no NPC answers, unless memory has grown too much.
 """
 
 import gc
@@ -51,6 +51,12 @@ GROWN_SECONDS: Final = 5.0
 """How often used memory is measured. That takes longer than counting new objects."""
 NEW_OBJECTS: Final = 10_000
 """The number of new objects from which on they are collected. It takes some milliseconds."""
+MOST_SEARCHED: Final = 100_000
+"""From this number of new objects on, they are frozen without a search.
+
+A parsed lorebook of ten thousand entries has so many. It stays, and a search of it would block the
+game for more than ten milliseconds. The next full collection finds garbage among the objects.
+"""
 EVERYTHING_SECONDS: Final = 24 * 60 * 60.0
 GROWN_BLOCKS: Final = 500_000
 """The growth in memory blocks that causes a full collection (about 100 MB)."""
@@ -98,7 +104,10 @@ class Garbage:
         """If there are many new objects, collect them and freeze those that survive. Call this
         often.
         """
-        if _new_objects() >= NEW_OBJECTS:
+        new = _new_objects()
+        if new >= MOST_SEARCHED:
+            gc.freeze()
+        elif new >= NEW_OBJECTS:
             self._search()
 
     def search_if_grown(self) -> None:

@@ -19,6 +19,7 @@ evennia._init()
 from evennia_ai.npc.service import (  # noqa: E402 - needs the game set up
     GROWN_BLOCKS,
     MESSAGE_BLOCKS,
+    MOST_SEARCHED,
     NEW_OBJECTS,
     TOO_MANY,
     Garbage,
@@ -92,6 +93,13 @@ def found_out() -> dict[str, object]:
     garbage.search_new()
     found["new is gone"] = new() is None
     found["what is new is frozen"] = gc.get_freeze_count() - found["frozen at the beginning"]
+
+    ring = Ring()
+    many += [[] for _ in range(2 * MOST_SEARCHED)]
+    unsearched = weakref.ref(ring)
+    del ring
+    garbage.search_new()
+    found["too many new ones are frozen without a search"] = unsearched() is not None
 
     ring = Ring()
     many += [[] for _ in range(2 * NEW_OBJECTS)]

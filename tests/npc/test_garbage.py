@@ -40,6 +40,10 @@ def test_many_new_objects_are_collected_once_and_then_frozen(found: Any) -> None
     assert found["what is new is frozen"] >= NEW_OBJECTS
 
 
+def test_objects_of_a_large_parsed_book_are_frozen_without_a_search(found: Any) -> None:
+    assert found["too many new ones are frozen without a search"]
+
+
 def test_frozen_garbage_is_found_by_a_full_collection(found: Any) -> None:
     assert not found["frozen is gone after a search of the new"]
     assert found["frozen is gone after a search of everything"]
