@@ -141,7 +141,9 @@ def compose_with_lore(inputs: Inputs) -> Composition:
     # 5: texts of components, notes, lore entries and facts
     made = _expand_texts(inputs, notes, lore, memories, filling, sources=sources)
     fragments = [one for one in made if isinstance(one, Fragment)]
-    not_made = [one for one in made if isinstance(one, Verdict)]
+    not_made: list[Verdict] = []
+    if len(fragments) < len(made):
+        not_made = [one for one in made if isinstance(one, Verdict)]
     # 6: messages that are always kept
     placed, costs = _fixed_messages(conversation, fragments, rules)
     fitted, already_sent = fit_unsent(  # 7: texts and history messages that fit the budget
@@ -181,7 +183,7 @@ def compose_with_lore(inputs: Inputs) -> Composition:
         messages=messages,
         components=inputs.components,
         # The next prompt compares its own values with these to explain why its text differs.
-        values=filling.values_named({*inputs.values, "speaker", *inputs.components.compiled.names}),
+        values=filling.values_named((*inputs.values, "speaker", *inputs.components.compiled.names)),
         dice=rules.dice,
         limit_tokens=rules.budget.limit_tokens,
         layout=rules.layout,

@@ -164,7 +164,7 @@ class RecallResult:
     @property
     def kept(self) -> tuple[Memory, ...]:
         """Return the memories that were taken for the prompt, in the order of learning."""
-        taken = (judged.memory for judged in self.judged if not judged.why_not)
+        taken = [judged.memory for judged in self.judged if not judged.why_not]
         return tuple(sorted(taken, key=lambda memory: (memory.created_at, memory.id)))
 
     @property
@@ -337,10 +337,10 @@ def insert_memories(
     components: ComponentSet,
     filling: Filling,
     store: MacroStore,
-) -> list[Fragment | Verdict]:
+) -> Sequence[Fragment | Verdict]:
     """Return the fragments of all components, with memories inserted at their component."""
     if not memories and not components.needs(MEMORIES_KEY, MEMORIES_NAME):
-        return [*made]
+        return made
     place = components.place_of(MEMORIES_KEY)
     claim = place.claim(filling.layout)
     text = "\n".join(map(memory_line, memories))

@@ -118,12 +118,13 @@ def fit_to_limit(
     Raises:
         BudgetError: the required texts do not fit.
     """
-    spent = counter.per_prompt + sum(tokens for _, tokens in fixed)
-    steady = [fragment for fragment in fragments if fragment.claim.tier is not Tier.YIELDING]
+    spent = counter.per_prompt + sum([tokens for _, tokens in fixed])
+    last = Tier.YIELDING
+    yielding = [fragment for fragment in fragments if fragment.claim.tier is last]
+    steady = fragments
+    if yielding:
+        steady = [fragment for fragment in fragments if fragment.claim.tier is not last]
     admitted = _admit(steady, spent, rules=rules, counter=counter, fixed=fixed)
-    yielding: list[Fragment] = []
-    if len(steady) < len(fragments):
-        yielding = [fragment for fragment in fragments if fragment.claim.tier is Tier.YIELDING]
     if yielding and rules.pin_examples:
         held = rules.reserves.get(HISTORY_KEY, Reserve()).min_tokens
         room = rules.limit_tokens - admitted.tokens - held
@@ -169,7 +170,7 @@ def _admit(
     """
     opened = _shared_messages(fragments)
     opening = _cost_of_messages(opened, counter) if opened else 0
-    total = spent + opening + sum(fragment.tokens for fragment in fragments)
+    total = spent + opening + sum([fragment.tokens for fragment in fragments])
     if total <= rules.limit_tokens and not rules.reserves:
         return _Admitted(list(fragments), total, opened, opening)
     ranked = sorted(fragments, key=lambda fragment: _rank(fragment, rules.reserves))

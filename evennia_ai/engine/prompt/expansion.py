@@ -68,7 +68,18 @@ _ERROR: Final = "template error: "
 class CompiledComponent:
     """A component with its compiled template."""
 
-    __slots__ = ("_claims", "_disabled", "_problem", "_stays", "component", "origin", "template")
+    __slots__ = (
+        "_claims",
+        "_refused",
+        "_stays",
+        "component",
+        "has_macros",
+        "has_variables",
+        "is_contained",
+        "origin",
+        "rolls",
+        "template",
+    )
 
     def __init__(
         self,
@@ -87,26 +98,23 @@ class CompiledComponent:
             disabled: The reason in the verdict if the component is disabled.
         """
         self.component = component
-        self._disabled = disabled
         self.origin = origin or f"component:{component.key}"
         self._stays = stays
         self._claims: dict[Layout, Claim] = {}
         self.template: Template | None = None
-        self._problem: TemplateError | None = None
+        self._refused = None if component.enabled else not_expanded(self.origin, disabled)
         try:
             self.template = compile_template(component.content, trust=component.trust)
         except TemplateError as error:
-            self._problem = error
-
-    @property
-    def has_macros(self) -> bool:
+            self._refused = self._refused or not_expanded(self.origin, f"{_ERROR}{error}")
+        text = self.template if component.enabled else None
+        self.has_macros = text is not None and text.reads
         """True if the component's text has anything to expand."""
-        return self.component.enabled and self.template is not None and self.template.reads
-
-    @property
-    def has_variables(self) -> bool:
+        self.has_variables = text is not None and text.uses.has_variables
         """True if the component's text reads or sets variables."""
-        return self.has_macros and self.template is not None and self.template.uses.has_variables
+        self.rolls = text is not None and text.rolls
+        """True if the component's text has random macros."""
+        self.is_contained = component.is_contained
 
     @property
     def reads_later_texts(self) -> bool:
@@ -117,8 +125,9 @@ class CompiledComponent:
     def reads_any_of(self, changed: ChangedVariables) -> bool:
         """True if the component's text may read one of the changed variables."""
         uses = self.template.uses if self.template else Uses()
-        contained = self.component.is_contained
-        return changed.affect_text(uses.reads, reads_any=uses.computes_names, contained=contained)
+        return changed.affect_text(
+            uses.reads, reads_any=uses.computes_names, contained=self.is_contained
+        )
 
     def claim(self, layout: Layout) -> Claim:
         """Return the place, role and budget rank that the component's text asks for."""
@@ -182,14 +191,13 @@ class CompiledComponent:
             The fragment, or the verdict that says why there is none; and the variables that the
             text set with the work that it used.
         """
-        template, contained = self.template, self.component.is_contained
-        if not self.component.enabled:
-            return not_expanded(self.origin, self._disabled), NO_EFFECT
-        if template is None:
-            return not_expanded(self.origin, f"{_ERROR}{self._problem}"), NO_EFFECT
+        template, contained = self.template, self.is_contained
+        if self._refused is not None:
+            return self._refused, NO_EFFECT
+        assert template is not None
         claim = self.claim(filling.layout)
         values = filling.values_for(claim.spoken_as, contained=claim.depth is not None)
-        if not template.reads:
+        if not self.has_macros:
             return self._fragment(template, template.source, claim, filling, values), NO_EFFECT
         meter = state.meter(contained=contained)
         variables = kept = None
@@ -275,10 +283,10 @@ class CompiledComponents:
 
     __slots__ = (
         "_filled_in",
-        "_has_variables",
         "_last",
         "_readers",
         "_rollers",
+        "has_variables",
         "members",
         "names",
         "names_moment",
@@ -287,13 +295,13 @@ class CompiledComponents:
     def __init__(self, members: Iterable[CompiledComponent]) -> None:
         self.members = tuple(members)
         self._readers = _readers(self.members)
-        self._rollers = [i for i, m in enumerate(self.members) if m.template and m.template.rolls]
+        self._rollers = [i for i, member in enumerate(self.members) if member.rolls]
         self.names = tuple(self._readers)
         """The names of the values that texts of the members use."""
         self.names_moment = not OF_THE_MOMENT.isdisjoint(self._readers)
         """True if the text of some member uses the last messages or the time."""
         self._filled_in = [i for i, member in enumerate(self.members) if member.has_macros]
-        self._has_variables = any(member.has_variables for member in self.members)
+        self.has_variables = any(member.has_variables for member in self.members)
         self._last: _Last | None = None
 
     def expand(self, filling: Filling) -> Expanded:
@@ -303,7 +311,7 @@ class CompiledComponents:
         expanded again.
         """
         last, values = self._last, filling.all_values
-        seen = [values.get(name) for name in self.names]
+        seen = list(map(values.get, self.names))
         if last is None or (last.counter, last.layout) != (filling.counter, filling.layout):
             made: list[Fragment | Verdict] = [
                 _NOT_FILLED_IN if member.has_macros else member.expand(filling, filling.state)[0]
@@ -324,7 +332,7 @@ class CompiledComponents:
         if not outdated and last.before == filling.state:
             return last
         if not last.ran_out:
-            expand = self._expand_in_order if self._has_variables else self._expand_apart
+            expand = self._expand_in_order if self.has_variables else self._expand_apart
             walk = expand(filling, made, last, outdated)
             if not walk.ran_out:
                 return walk
@@ -361,7 +369,8 @@ class CompiledComponents:
             elif changed:
                 changed.drop_variables_of(before)
             store.take(effects[i])
-        return _Walk(filling.state, effects, store.now, store.ran_out or store.is_too_much)
+        left = store.now
+        return _Walk(filling.state, effects, left, store.ran_out or left.is_too_much)
 
     def _expand_apart(
         self,
@@ -376,24 +385,24 @@ class CompiledComponents:
         work is enough here, it is enough in the order of the prompt.
         """
         effects, before, now, left = {**last.effects}, last.before, filling.state, last.left
-        outdated = sorted(effects.keys() & outdated)
-        work = now.work + left.work - before.work
-        contained = now.work_contained + left.work_contained - before.work_contained
+        work = [  # of the game's own texts, and of contained texts
+            now.work + left.work - before.work,
+            now.work_contained + left.work_contained - before.work_contained,
+        ]
         for i in outdated:
-            if effects[i].contained:
-                contained -= effects[i].work
-            else:
-                work -= effects[i].work
-        store = MacroStore(now._replace(work=work, work_contained=contained))
-        for i in outdated:
-            made[i], effects[i] = self.members[i].expand(filling, store.now)
-            store.take(effects[i])
-        return _Walk(filling.state, effects, store.now, store.ran_out or store.is_too_much)
+            work[effects[i].contained] -= effects[i].work
+        ran_out = False
+        for i in sorted(outdated):
+            state = MacroState(now.granted, now.contained, work[0], work[1], now.work_of_lore)
+            made[i], effect = self.members[i].expand(filling, state)
+            work[effect.contained] += effect.work
+            ran_out, effects[i] = ran_out or effect.ran_out, effect
+        left = MacroState(now.granted, now.contained, work[0], work[1], now.work_of_lore)
+        return _Walk(now, effects, left, ran_out or left.is_too_much)
 
     def keys_reading(self, name: str) -> tuple[str, ...]:
         """Return the keys of the enabled components whose texts name this value."""
-        members = (self.members[index].component for index in self._readers.get(name, ()))
-        return tuple(component.key for component in members if component.enabled)
+        return tuple(self.members[index].component.key for index in self._readers.get(name, ()))
 
     def reads(self, name: str) -> bool:
         """True if the text of any component uses this value."""
@@ -410,11 +419,16 @@ class CompiledComponents:
 
 
 def _readers(members: Iterable[CompiledComponent]) -> dict[str, list[int]]:
-    """Return the indexes of the components that use each value, by name of the value."""
+    """Return the indexes of the enabled components that use each value, by name of the value.
+
+    The list is empty if only disabled components use the value.
+    """
     readers: dict[str, list[int]] = {}
     for index, component in enumerate(members):
         for name in component.template.names if component.template else ():
-            readers.setdefault(name, []).append(index)
+            users = readers.setdefault(name, [])
+            if component.has_macros:
+                users.append(index)
     return readers
 
 
@@ -452,7 +466,7 @@ def component_dependences(
         uses = member.template.uses
         # Contained texts (untrusted, only inside the history) pass variables only to other
         # contained texts. There a text may depend on what is said.
-        if not member.component.is_contained and (uses.sets or uses.computes_names):
+        if not member.is_contained and (uses.sets or uses.computes_names):
             inherited = Dependence(f"component {member.component.key} {why.reason}", why.repeats)
             own = SpeechSources(
                 variables=dict.fromkeys(uses.sets, inherited),
@@ -539,7 +553,7 @@ class ComponentSet:
         `lore` has the outlets and variables of lore that depend on what is said.
         """
         known = self._dependences
-        if known is None or known[0] != lore:
+        if known is None or (known[0] is not lore and known[0] != lore):
             found = component_dependences(self.compiled.members, self.fields, lore)
             known = self._dependences = (lore, found)
         return known[1]

@@ -10,7 +10,7 @@ which it is used:
   in the role user, where the field itself is allowed, too.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import field, replace
 from typing import Final, NamedTuple
@@ -138,18 +138,20 @@ class Filling:
                 fields that have no grant for other places.
         """
         asked = role, contained and role == "user"
-        if asked not in self._by_role:
-            self._by_role[asked] = self._made(*asked)
-        return self._by_role[asked]
+        known = self._by_role.get(asked)
+        if known is None:
+            known = self._by_role[asked] = self._made(*asked)
+        return known
 
     @property
     def all_values(self) -> Mapping[str, str]:
         """All values that any template of the turn may name."""
         return self.values_for("user", contained=True)
 
-    def values_named(self, names: Collection[str]) -> dict[str, str]:
+    def values_named(self, names: Iterable[str]) -> dict[str, str]:
         """Return the values with these names. Names without a value are left out."""
-        return {name: value for name, value in self.all_values.items() if name in names}
+        values = self.all_values
+        return {name: values[name] for name in names if name in values}
 
     def _made(self, role: Role, contained: bool) -> Mapping[str, str]:
         values = self.values if role == "user" else quote_last_messages(self.values)
@@ -190,6 +192,8 @@ def quote_line(text: str) -> str:
 
 
 def quote_last_messages(values: Mapping[str, str]) -> Mapping[str, str]:
-    """Return a copy of the values with the last messages as short quotations."""
+    """Return the values with the last messages as short quotations."""
+    if SAID_LAST.isdisjoint(values):
+        return values
     said = {name: quote_line(values[name]) for name in SAID_LAST if values.get(name)}
     return {**values, **said} if said else values

@@ -216,6 +216,8 @@ class History:
 
     def after_orphan_results(self, first: int) -> int:
         """Return `first`, or the index after tool results there, whose call would be cut away."""
+        if self._log.is_plain:
+            return first
         while first < self.stop and self[first].role == "tool":
             first += 1
         return first
@@ -327,7 +329,8 @@ class _Sums:
             at -= 1
             older.append(log.messages[at - log.earlier].tokens(self.counter))
             spent += older[-1]
-        self._prepend(older)
+        if older:
+            self._prepend(older)
 
     def reach_to(self, first: int, log: _Log) -> None:
         """Count the tokens of all older messages down to the absolute index `first`."""
@@ -351,8 +354,6 @@ class _Sums:
 
     def _prepend(self, older: list[int]) -> None:
         """Put the tokens of older messages before the sums. The newest of them comes first."""
-        if not older:
-            return
         shift = sum(older)
         fresh = list(accumulate(reversed(older), initial=0))
         self.totals = fresh + [total + shift for total in self.totals[1:]]

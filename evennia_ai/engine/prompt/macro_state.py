@@ -55,9 +55,14 @@ class MacroState(NamedTuple):
         """The work that is left for the texts of the prompt; negative if they used too much."""
         return PLACED_WORK - self.work - self.work_contained - self.work_of_lore
 
+    @property
+    def is_too_much(self) -> bool:
+        """True if the texts of the prompt together used more work than allowed."""
+        return self.left < 0 or self.work_contained > CONTAINED_WORK
+
     def meter(self, *, contained: bool) -> Meter:
         """Return a meter of the work that the next text may use."""
-        left = self.left
+        left = PLACED_WORK - self.work - self.work_contained - self.work_of_lore
         return Meter(min(left, CONTAINED_WORK - self.work_contained) if contained else left)
 
     @property
@@ -114,11 +119,6 @@ class MacroStore:
             return template.source
         finally:
             self.take(Effect(work=meter.spent))
-
-    @property
-    def is_too_much(self) -> bool:
-        """True if the texts of the prompt together used more work than allowed."""
-        return self.now.left < 0 or self._work[True] > CONTAINED_WORK
 
 
 class ChangedVariables:

@@ -187,8 +187,7 @@ def shorten_name(label: str) -> str:
 def shorten_names(values: Mapping[str, str]) -> Mapping[str, str]:
     """Return the values of templates for a system message, with players' names shortened."""
     made = {name: shorten_name(values[name]) for name in _NAMING if name in values}
-    is_short = all(values[name] == text for name, text in made.items())
-    return values if is_short else {**values, **made}
+    return values if made.items() <= values.items() else {**values, **made}
 
 
 def spoken_name(label: str) -> str:

@@ -91,7 +91,7 @@ def place_messages(
         injected.extend(merge_shared_in_history(deep))
     ordered.sort(key=_id_and_key)
     before = [message for at, _, message in ordered if at <= HISTORY_ID]
-    after = [stand[2] for stand in ordered[len(before) :]]
+    after = [message for _, _, message in ordered[len(before) :]]
     inside = interleave_fragments(injected, history, first=first, slots=slots, ties=ties)
     return (*before, *inside, *after)
 
@@ -137,7 +137,7 @@ def interleave_fragments(
             slot = history.slot_from_oldest(claim.depth or 0, first=first)
             depth = stop - slot
         else:
-            slot = slot_of(fragment, history, first=first)
+            slot = history.slot(claim.depth or 0, first=first, counts=claim.depth_counts)
             if not depth and fragment.message.stays:
                 depth = _STAYING
         rank = ties.rank(fragment) if ties else fragment.rank

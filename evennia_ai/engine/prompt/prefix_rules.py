@@ -183,7 +183,7 @@ def restrict_fragments(
     *,
     layout: Layout,
     counter: TokenCounter,
-) -> list[Fragment | Verdict]:
+) -> Sequence[Fragment | Verdict]:
     """Return the fragments and verdicts, with each fragment moved to an allowed place.
 
     Args:
@@ -192,6 +192,8 @@ def restrict_fragments(
         layout: The layout of the prompt.
         counter: The counter for tokens.
     """
+    if not why:
+        return made
     restricted = [*made]
     for at, reason in why.items():
         one = made[at]

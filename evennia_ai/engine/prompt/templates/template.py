@@ -10,7 +10,8 @@ Jinja2 renders it. Text without logic never reaches Jinja2, and text of players 
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from itertools import filterfalse
+from typing import Any, Final, NamedTuple, TypeVar
 
 from evennia_ai.engine.errors import TemplateError
 from evennia_ai.engine.foreign.fields import plain_form
@@ -27,7 +28,6 @@ from evennia_ai.engine.prompt.templates.chunks import (
     Chunk,
     Chunks,
     Computed,
-    Plain,
     Roll,
     Run,
     Special,
@@ -51,42 +51,12 @@ _LOGIC: Final = re.compile(r"\{[%#]")
 _FEW: Final = 16
 
 
-def fill_chunks(
-    chunks: tuple[Plain, ...], *, values: Mapping[str, str], dice: Dice, seed: str
-) -> str:
-    """Expand a text that is split into chunks. A name without a value stays as written.
-
-    Raises:
-        TooLongError: the text would have more than MAX_FILLED characters.
-    """
-    texts = [
-        chunk
-        if isinstance(chunk, str)
-        else values.get(chunk.name, chunk.written)
-        if isinstance(chunk, Value)
-        else ROLLERS[chunk.name](chunk.argument, (seed, chunk.place), dice)
-        for chunk in chunks
-    ]
-    if len(texts) > _FEW and sum(map(len, texts)) > MAX_FILLED:
-        raise TooLongError(_fill_within_limit(chunks, texts))
-    text = "".join(texts)
-    if len(text) > MAX_FILLED:
-        raise TooLongError(_fill_within_limit(chunks, texts))
-    return text
+def macro_indexes(chunks: Chunks) -> tuple[int, ...]:
+    """Return the indexes of the chunks that are macros, not literal texts."""
+    return tuple([at for at, chunk in enumerate(chunks) if not isinstance(chunk, str)])
 
 
-class TooLongError(Exception):
-    """An expanded text that would have more than MAX_FILLED characters.
-
-    `shortened` is the text with only the values that fit. The other names stay as written.
-    """
-
-    def __init__(self, shortened: str) -> None:
-        self.shortened = shortened
-        super().__init__(f"makes more than {MAX_FILLED} characters")
-
-
-def _fill_within_limit(chunks: tuple[Plain, ...], texts: list[str]) -> str:
+def _fill_within_limit(chunks: Chunks, texts: list[str]) -> str:
     """Return the text with only the values that fit. The other names stay as written."""
     written = [p.written if isinstance(p, Value) else t for p, t in zip(chunks, texts, strict=True)]
     room = MAX_FILLED - sum(map(len, written))
@@ -174,6 +144,8 @@ class Template:
     uses: Uses = Uses()
     """The values, random macros and variables that the text uses."""
     chunks: Chunks = ()
+    macros: tuple[int, ...] = ()
+    """The indexes of the chunks that are macros."""
     logic: CheckedLogic | None = None
     is_checked: bool = False
     """True if a value that does not fit raises an error. If False, its name stays as written."""
@@ -229,13 +201,22 @@ class Template:
             return self.source
 
     def _filled(self, values: Mapping[str, str], dice: Dice, meter: Meter) -> str:
-        try:
-            chunks = cast(tuple[Plain, ...], self.chunks)  # the text has only names and dice
-            text = fill_chunks(chunks, values=values, dice=dice, seed=self.seed)
-        except TooLongError as error:
+        """Expand a text that has only names and dice. A name without a value stays as written."""
+        texts: list[Any] = [*self.chunks]
+        for at in self.macros:
+            macro = texts[at]
+            if isinstance(macro, Value):
+                texts[at] = values.get(macro.name, macro.written)
+            else:
+                texts[at] = ROLLERS[macro.name](macro.argument, (self.seed, macro.place), dice)
+        is_long = len(texts) > _FEW and sum(map(len, texts)) > MAX_FILLED
+        text = "" if is_long else "".join(texts)
+        if is_long or len(text) > MAX_FILLED:
             if self.is_checked:
-                raise TemplateError(f"{error}; name its values less often") from error
-            text = error.shortened
+                raise TemplateError(
+                    f"makes more than {MAX_FILLED} characters; name its values less often"
+                )
+            text = _fill_within_limit(self.chunks, texts)
         meter.pay(len(text) // COPIED_A_UNIT)
         return text
 
@@ -265,7 +246,8 @@ class Template:
 
     def unknown(self, values: Mapping[str, str]) -> tuple[str, ...]:
         """Return the names that the text reads but `values` lacks. They stay as written."""
-        return tuple([n for n in self.names if n not in values and not n.startswith(OUTLET)])
+        missing = tuple(filterfalse(values.__contains__, self.uses.names))
+        return missing and tuple([name for name in missing if not name.startswith(OUTLET)])
 
 
 def fill_each(
@@ -324,6 +306,7 @@ def _compiled(source: str, trust: Trust) -> Template:
             source=source,
             uses=uses,
             chunks=text.chunks,
+            macros=macro_indexes(text.chunks),
             is_checked=not imported,
             seed=_seed(source, uses),
             work=TEXT_WORK + work_of(text.chunks),
@@ -355,6 +338,7 @@ def expand_imported(text: str, *, values: Mapping[str, str], dice: Dice) -> str:
         source=text,
         uses=uses,
         chunks=chunks,
+        macros=macro_indexes(chunks),
         seed=_seed(text, uses),
         work=TEXT_WORK + work_of(chunks),
     )
