@@ -7,7 +7,6 @@ logic in the syntax of Jinja2. `syntax` checks it against a short list when the 
 Jinja2 renders it. Text without logic never reaches Jinja2, and text of players is never a template.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import filterfalse
@@ -45,7 +44,6 @@ from evennia_ai.engine.prompt.templates.variables import Variable, Variables
 from evennia_ai.engine.prompt.templates.work import COPIED_A_UNIT, MAX_FILLED, TEXT_WORK, Meter
 
 K = TypeVar("K")
-_LOGIC: Final = re.compile(r"\{[%#]")
 # A text of up to this many chunks is joined first and its length is checked afterwards, which is
 # faster. More chunks could make a huge text, so their lengths are added up before joining.
 _FEW: Final = 16
@@ -300,7 +298,7 @@ def _compiled(source: str, trust: Trust) -> Template:
             f"has {count} macros, and {MAX_MACROS} are the limit; split it into several"
         )
     text = split_macros(source, v1_names=imported)
-    if imported or not (text.foreign or _LOGIC.search(source)):
+    if imported or not (text.foreign or "{%" in source or "{#" in source):
         uses = uses_of(text.chunks)
         return Template(
             source=source,
