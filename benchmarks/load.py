@@ -47,6 +47,7 @@ ENTERING, IDLE, LOADED = "players enter", "nobody speaks", "under load"
 SOAK_SECONDS = 1800.0
 SOAK_TIMES = 10
 LOOK_RATIO = 2.0
+LOOK_P99_SECONDS = 0.025
 LOOK_WORST_SECONDS = 0.06
 GROWTH_MB = 20.0
 
@@ -305,6 +306,8 @@ def problems(felt: Felt, load: Load) -> list[str]:
         return found
     if felt.ratio > LOOK_RATIO:
         found.append(f"a look took {felt.ratio:.2f} times the idle p99 at the 99th percentile")
+    if (p99 := percentile(felt.loaded, 99)) > LOOK_P99_SECONDS:
+        found.append(f"a look took {1000 * p99:.0f} ms at the 99th percentile")
     if max(felt.loaded) > LOOK_WORST_SECONDS:
         found.append(f"a look took {1000 * max(felt.loaded):.0f} ms once")
     for period, units in felt.units.items():

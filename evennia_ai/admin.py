@@ -25,6 +25,7 @@ from evennia.objects.models import ObjectDB
 from evennia.utils.ansi import strip_ansi
 
 from evennia_ai import models
+from evennia_ai.engine.history.turn.manifest import text_in_row
 from evennia_ai.models import Conversation
 
 Shown = str | Callable[[Any], str]
@@ -47,6 +48,8 @@ def column(model: Any, name: str) -> Shown:
 @cache
 def entry(model: Any, name: str) -> Shown:
     """Return what the page of one row shows of a field: with links, and long texts complete."""
+    if model is models.Turn and name == "manifest":
+        return _as_column(lambda row: _as_block(text_in_row(row.manifest)), name)
     if isinstance(model._meta.get_field(name), fields.TextField):
         return _as_column(lambda row: _as_block(str(getattr(row, name))), name)
     if _is_reference(name):

@@ -137,13 +137,8 @@ def _turn_triggers(is_equal: str) -> tuple[str, str]:
 
     `is_equal` is the operator of the database that counts two nulls as equal.
     """
-    ends = f"OLD.state = 'open' AND {_same([*_PROMPT, 'manifest'], is_equal)}"
-    # The marks that a manifest gets when words are taken out of it. Its texts cannot look like one:
-    # quotes inside JSON strings are escaped.
-    erases = (
-        '(NEW.manifest LIKE \'%"erased":true%\' OR NEW.manifest LIKE \'%"erased_blocks":["%\')'
-        f" AND {_same([*_PROMPT, 'state', 'ended_at'], is_equal)}"
-    )
+    ends = f"OLD.state = 'open' AND {_same([*_PROMPT, 'manifest', 'is_erased'], is_equal)}"
+    erases = f"NEW.is_erased AND {_same([*_PROMPT, 'state', 'ended_at'], is_equal)}"
     return ends, erases
 
 

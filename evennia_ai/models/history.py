@@ -134,7 +134,13 @@ class Turn(models.Model):
     conversation = models.ForeignKey(Conversation, on_delete=models.PROTECT)
     event_record = models.ForeignKey(Record, on_delete=models.PROTECT, null=True, blank=True)
     state = models.CharField(max_length=KINDS, default="open")
-    manifest = models.TextField()
+    manifest = models.BinaryField()
+    """The sources of the prompt (`TurnManifest`), as compressed JSON."""
+    is_erased = models.BooleanField(default=False)
+    """True if words were erased from the manifest.
+
+    The database trigger lets a finished turn change only with this mark.
+    """
     prompt_sha256 = models.CharField(max_length=SHA256)
     tokens = models.PositiveIntegerField()
     cut = models.PositiveIntegerField(default=0)

@@ -23,7 +23,12 @@ from django.db.models import OuterRef, Q, Subquery
 from evennia_ai import models
 from evennia_ai.engine.actors import Actor, trusted
 from evennia_ai.engine.history.records import NewRecord, RecordKind
-from evennia_ai.engine.history.turn.manifest import TurnManifest, without_block, without_words
+from evennia_ai.engine.history.turn.manifest import (
+    TurnManifest,
+    text_in_row,
+    without_block,
+    without_words,
+)
 from evennia_ai.engine.history.turn.seals import SEALS
 from evennia_ai.engine.memory.memories import OF_NPC, Memory
 from evennia_ai.engine.prompt.names import start_of_guises, wearer_of
@@ -179,21 +184,25 @@ def _forget_turns(conversation: ConversationRef) -> dict[str, str]:
 
 
 def _changed_turns(
-    rows: Any, change: Callable[[TurnManifest], TurnManifest], **values: str
+    rows: Any, change: Callable[[TurnManifest], TurnManifest], *, naming: str = "", **values: str
 ) -> dict[str, str]:
     """Change the manifests of turns, and return the new seals of the ended turns, by turn number.
 
     Args:
+        naming: A part of the JSON text of the manifests to change. Other turns stay as they are.
         values: New values for other columns. If there are none, a turn whose manifest does not
             change keeps its seal.
     """
     seals = {}
     for row in rows.order_by("pk").iterator(chunk_size=_CHUNK):
-        changed = change(TurnManifest.from_json(row.manifest)).to_json()
-        if changed == row.manifest and not values:
+        if naming not in text_in_row(row.manifest):
             continue
-        row.manifest = changed
-        rows.filter(pk=row.pk).update(manifest=row.manifest, **values)
+        before = TurnManifest.from_row(row.manifest)
+        changed = change(before)
+        if changed == before and not values:
+            continue
+        row.manifest = changed.to_row()
+        rows.filter(pk=row.pk).update(manifest=row.manifest, is_erased=True, **values)
         for column, value in values.items():
             setattr(row, column, value)
         if row.state != "open":
@@ -314,8 +323,8 @@ def _take_block_out(conversation: ConversationRef, key: str, *, source: str) -> 
         New seals of the turns that have ended, by number.
     """
     rows = models.Turn.objects.filter(conversation_id=conversation.id)
-    showing = rows.filter(manifest__contains=f'"{key}"')
-    return _changed_turns(showing, partial(without_block, key=key, source=source))
+    change = partial(without_block, key=key, source=source)
+    return _changed_turns(rows, change, naming=f'"{key}"')
 
 
 def _is_of(field: str, person_ref: str) -> Q:

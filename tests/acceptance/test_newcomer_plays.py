@@ -8,11 +8,13 @@ import subprocess
 import sys
 import urllib.request
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
 from evennia_ai.cli.game import SETTINGS
-from evennia_ai.engine.history.records import Record, RecordKind, canonical_json
+from evennia_ai.engine.history.records import Record, RecordKind
+from evennia_ai.engine.history.turn.manifest import TurnManifest
 from evennia_ai.engine.history.turn.sending import Handle, sent_messages
 from evennia_ai.engine.prompt.messages import messages_sha256
 from server.evennia_process import is_running, recorded_ports
@@ -24,6 +26,7 @@ from tests.cli.forked_games import ForkedGame
 from tests.cli.processes import environment
 from tests.docs.fences import REFUSED, blocks, typed_lines
 from tests.docs.test_tutorial import steps
+from tests.engine.history.builders import recorded
 
 FIRST_STEPS = {
     ("demo.md", "First steps"),
@@ -175,18 +178,19 @@ def _forge_a_turn(own):
     ).fetchall():
         own.execute(f"DROP TRIGGER {name}")
     turns = own.execute("SELECT npc_ref, number, manifest FROM evennia_ai_turn WHERE state='done'")
-    npc_ref, number, text = turns.fetchone()
-    manifest = json.loads(text)
-    manifest["messages"] = manifest["messages"][1:]
+    npc_ref, number, row = turns.fetchone()
+    manifest = TurnManifest.from_row(row)
+    _, *kept = manifest.messages
     handles = [
-        Handle(record=_record(own, one[0]), block=one[1], injected=one[2])
-        for one in manifest["messages"]
+        Handle(record=_record(own, one.record), block=one.block, injected=one.injected)
+        for one in kept
     ]
-    manifest["sha256"] = messages_sha256(sent_messages(handles))
+    sha256 = messages_sha256(sent_messages(handles))
+    forged = replace(manifest, messages=recorded(kept), sha256=sha256)
     own.execute(
         "UPDATE evennia_ai_turn SET manifest = ?, prompt_sha256 = ?"
         " WHERE npc_ref = ? AND number = ?",
-        (canonical_json(manifest), manifest["sha256"], npc_ref, number),
+        (forged.to_row(), sha256, npc_ref, number),
     )
     return npc_ref, number
 

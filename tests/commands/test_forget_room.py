@@ -5,6 +5,7 @@ from evennia.utils.create import create_object
 
 from evennia_ai import models
 from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.history.turn.manifest import text_in_row
 from evennia_ai.engine.memory.memories import OF_NPC, Memory
 from evennia_ai.store import memories
 from evennia_ai.store.history import verifying
@@ -114,7 +115,7 @@ def test_forget_here_erases_the_room_from_prompts_of_other_rooms(stage, two):
     stage.builds("ai/forget room:harbour", "yes")
 
     told = [*models.Record.objects.values_list("body", flat=True)]
-    told += models.Turn.objects.values_list("manifest", flat=True)
+    told += map(text_in_row, models.Turn.objects.values_list("manifest", flat=True))
     assert not [one for one in told if "are you there" in one]
     assert all(verifying.verify(one) is None for one in conversations_of(stage.npc.ai.ref))
     records = models.Record.objects.count()

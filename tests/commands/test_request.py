@@ -3,11 +3,13 @@
 import json
 import subprocess
 import sys
+from zlib import compress
 
 import pytest
 
 from evennia_ai import models
 from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.history.turn.manifest import text_in_row
 from evennia_ai.store import memories
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import turns
@@ -125,8 +127,9 @@ def test_turn_shows_the_settings_of_its_request(stage):
 
 @pytest.mark.req("S2-26")
 def test_replay_says_if_the_request_settings_were_changed(stage, talked):
-    row = models.Turn.objects.get(number=1)
-    set_column("manifest", row.manifest.replace('"max_tokens":400', '"max_tokens":401'), number=1)
+    text = text_in_row(models.Turn.objects.get(number=1).manifest)
+    changed = text.replace('"max_tokens":400', '"max_tokens":401')
+    set_column("manifest", compress(changed.encode()), number=1)
     forget_everything()
 
     told = " ".join(stage.builds("ai/replay oren = 1").split())

@@ -10,7 +10,7 @@ from evennia_ai import models
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import HistoryConflictError, ReplayError, StoreError, TurnClosedError
 from evennia_ai.engine.history.records import RecordKind
-from evennia_ai.engine.history.turn.manifest import without_block
+from evennia_ai.engine.history.turn.manifest import text_in_row, without_block
 from evennia_ai.engine.history.turn.replay import replay_messages
 from evennia_ai.engine.history.turn.sending import make_draft
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, LoreState, Spell
@@ -47,7 +47,8 @@ def everything() -> str:
     """Return everything that the database contains of the history, as one text."""
     rows = [
         *models.Record.objects.values_list("name", "body", "meta"),
-        *models.Turn.objects.values_list("manifest", "outcome"),
+        *models.Turn.objects.values_list("outcome"),
+        *([text_in_row(row)] for row in models.Turn.objects.values_list("manifest", flat=True)),
         *models.LoreState.objects.values_list("state"),
     ]
     return "\n".join(json.dumps(row) for row in rows)
@@ -131,7 +132,7 @@ class TestErasing:
     def test_seal_of_a_turn_covers_an_erasure_during_the_turn(self, quay):
         begun = a_turn(quay, reply=None)
         erased = without_block(begun.manifest, key="persona:#7", source="persona")
-        models.Turn.objects.filter(pk=begun.id).update(manifest=erased.to_json())
+        models.Turn.objects.filter(pk=begun.id).update(manifest=erased.to_row(), is_erased=True)
         turns.finish_turn(begun, [a_reply()])
         assert verify(quay) is None
 

@@ -1,14 +1,15 @@
 """Seals of stored turns: convert rows into portable turns, and check rows against their seals."""
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from evennia_ai import models
 from evennia_ai.engine.errors import ReplayError
 from evennia_ai.engine.history.records import RecordKind
 from evennia_ai.engine.history.turn.manifest import (
     TurnManifest,
-    input_record_names,
     record_names,
+    text_in_row,
     with_record_names,
 )
 from evennia_ai.engine.history.turn.seals import SEAL, PortableTurn, Seals
@@ -28,45 +29,27 @@ def portable_turn(row: models.Turn, places: Mapping[str, str] | None = None) -> 
     Raises:
         ReplayError: the manifest cannot be read, or it names a record that does not exist.
     """
-    return _portable(row, _manifest_in(row), places)
-
-
-def seal_of_new_turn(
-    row: models.Turn, *, text: str, manifest: TurnManifest, places: Mapping[str, str]
-) -> str:
-    """Return the seal of a turn that this process began.
-
-    Args:
-        row: The row, as the database has it now.
-        text: The manifest as it was written. If the row differs, an erasure has changed it.
-        manifest: The manifest as it was written.
-        places: The places of the records that were sent, by id.
-
-    Raises:
-        ReplayError: The manifest names a record that is not there.
-    """
-    if row.manifest != text:
-        return portable_turn(row).seal
-    named = {str(row.event_record_id or ""), *input_record_names(manifest)}
-    unsent = [name for name in named if name and name not in places]
-    return _portable(row, manifest, {**places, **places_of(unsent)} if unsent else places).seal
+    return _portable(row, TurnManifest.from_row(row.manifest), places)
 
 
 def seal_problem(row: models.Turn, seals: Seals, places: Mapping[str, str] | None = None) -> str:
     """Return what differs between a turn's row and its seal, or ""."""
     try:
-        manifest = _manifest_in(row)
+        manifest = TurnManifest.from_row(row.manifest)
         turn = _portable(row, manifest, places)
     except ReplayError as error:
         return str(error)
     copied = (manifest.sha256, manifest.tokens, manifest.cut, manifest.model)
     if (row.prompt_sha256, row.tokens, row.cut, row.model) != copied:
         return "its row and its manifest differ in hash, tokens, cut or model"
-    if manifest.to_json() != row.manifest:
+    if manifest.to_json() != text_in_row(row.manifest):
         return "its manifest is not written as a turn writes it"
     if row.npc_ref != row.conversation.npc_ref:
         return f"its row is of NPC {row.npc_ref}, its conversation of {row.conversation.npc_ref}"
-    return seals.problem_of(turn)
+    if problem := seals.problem_of(turn):
+        return problem
+    differs = row.is_erased != manifest.has_erasures
+    return "its row and its manifest differ in whether words were erased" if differs else ""
 
 
 def problem_of_turn(turn_id: int) -> str:
@@ -90,25 +73,43 @@ def problem_of_turn(turn_id: int) -> str:
     return seal_problem(row, seals)
 
 
-def _manifest_in(row: models.Turn) -> TurnManifest:
-    try:
-        return TurnManifest.from_json(row.manifest)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ReplayError("its manifest cannot be read") from error
-
-
 def _portable(
     row: models.Turn, manifest: TurnManifest, places: Mapping[str, str] | None
 ) -> PortableTurn:
     event = None if row.event_record_id is None else str(row.event_record_id)
+    known = {} if places is None else places
+    return make_portable(row, manifest, event=event, known=known, reads_others=places is None)
+
+
+def make_portable(
+    turn: Any,
+    manifest: TurnManifest,
+    *,
+    event: str | None,
+    known: Mapping[str, str],
+    reads_others: bool = True,
+) -> PortableTurn:
+    """Return a turn with the places of records instead of their ids.
+
+    Args:
+        turn: The row, or another object with the same values.
+        manifest: The manifest of the turn.
+        event: The id of the record that the turn answers.
+        known: The places of records, by id.
+        reads_others: True if places that are not known are read from the database.
+
+    Raises:
+        ReplayError: The manifest names a record that does not exist.
+    """
     try:
-        if places is None:
-            named = [] if event is None else [event]
-            places = places_of([*named, *record_names(manifest)])
-        place = _place_in(places)
+        if reads_others:
+            names = (*record_names(manifest), *([] if event is None else [event]))
+            unknown = {name for name in names if name not in known}
+            known = {**known, **_places_of(unknown)} if unknown else known
+        place = _place_in(known)
         return value_of(
             PortableTurn,
-            row,
+            turn,
             event=None if event is None else place(event),
             manifest=with_record_names(manifest, place),
         )
@@ -116,7 +117,7 @@ def _portable(
         raise ReplayError("its manifest names records in a wrong way") from error
 
 
-def places_of(ids: Iterable[str]) -> Mapping[str, str]:
+def _places_of(ids: Iterable[str]) -> Mapping[str, str]:
     """Return the places of the records with these ids, by id."""
     rows = models.Record.objects.filter(pk__in=[int(one) for one in ids])
     found = rows.values_list("pk", "segment", "seq")

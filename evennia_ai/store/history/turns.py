@@ -11,7 +11,7 @@ run again, and its open tool calls are closed.
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NamedTuple
 
 from django.db import IntegrityError, connection
@@ -43,7 +43,7 @@ from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import Snapshots, one_transaction, value_of
 from evennia_ai.store.history import conversations
 from evennia_ai.store.history.record_rows import ConversationRef, records_from, ref_of
-from evennia_ai.store.history.sealing import portable_turn, seal_of_new_turn
+from evennia_ai.store.history.sealing import make_portable
 from evennia_ai.store.history.windows import (
     HISTORY,
     forget_lore,
@@ -70,8 +70,8 @@ _LEFT_OPEN: Final = (
 class Written(NamedTuple):
     """What the seal of a turn is made from, so that it need not be read back."""
 
-    text: str
-    """The manifest as JSON."""
+    manifest: bytes
+    """The manifest as the row has it."""
     places: Mapping[str, str]
     """The places of the records that were sent, by id."""
 
@@ -316,22 +316,25 @@ def _end_turn(
 
     If there is no reply, open tool calls and speech are closed first.
 
-    The seal is made from the row in the database, because an erasure may have changed the manifest
+    The seal is made from the manifest in the database, because an erasure may have changed it
     meanwhile.
     """
     doing = f"ending turn {turn.number} of NPC {turn.npc_ref}"
+    ended = replace(turn, state=state, outcome=make_storable(outcome), ended_at=time.time())
     with _read_again_after_a_conflict(turn.conversation), one_transaction(doing):
-        _set_state(turn, state=state, outcome=make_storable(outcome), ended_at=time.time())
-        row = models.Turn.objects.get(pk=turn.id)
-        if turn.written is None:
-            seal = portable_turn(row).seal
-        else:
-            seal = seal_of_new_turn(row, manifest=turn.manifest, **turn.written._asdict())
+        row = _set_state(turn, state=ended.state, outcome=ended.outcome, ended_at=ended.ended_at)
+        is_as_written = turn.written is not None and turn.written.manifest == row
+        sealed = make_portable(
+            ended,
+            turn.manifest if is_as_written else TurnManifest.from_row(row),
+            event=turn.event_record,
+            known=turn.written.places if turn.written is not None else {},
+        )
         end = NewRecord(
             kind=RecordKind.RUN_END,
             role="system",
             body=outcome,
-            meta={"turn": turn.number, "state": state, SEAL: seal},
+            meta={"turn": turn.number, "state": state, SEAL: sealed.seal},
         )
         closing = () if state == "done" else _closing_records(turn, outcome)
         written = conversations.append_in_transaction(turn.conversation, [*closing, *new, end])
@@ -352,11 +355,11 @@ def _closing_records(turn: StoredTurn, outcome: str) -> tuple[NewRecord, ...]:
 
 
 _CHANGE: Final = f'UPDATE "{models.Turn._meta.db_table}" SET '  # noqa: S608
-_WHERE_OPEN: Final = " WHERE id = %s AND state = 'open'"
+_WHERE_OPEN: Final = " WHERE id = %s AND state = 'open' RETURNING manifest"
 
 
-def _set_state(turn: StoredTurn, **values: Any) -> None:
-    """Change the row of a running turn.
+def _set_state(turn: StoredTurn, **values: Any) -> bytes:
+    """Change the row of a running turn, and return the manifest in it.
 
     Raises:
         TurnClosedError: the turn has ended.
@@ -364,11 +367,12 @@ def _set_state(turn: StoredTurn, **values: Any) -> None:
     columns = ", ".join(f'"{column}" = %s' for column in values)
     with connection.cursor() as cursor:
         cursor.execute(f"{_CHANGE}{columns}{_WHERE_OPEN}", [*values.values(), turn.id])
-        is_open = cursor.rowcount == 1
-    if not is_open:
+        row = cursor.fetchone()
+    if row is None:
         raise TurnClosedError(
             f"turn {turn.number} of NPC {turn.npc_ref} has ended already; nothing was written"
         )
+    return bytes(row[0])
 
 
 class _NewRow(NamedTuple):
@@ -379,7 +383,8 @@ class _NewRow(NamedTuple):
     conversation_id: int
     event_record_id: int | None
     state: TurnState
-    manifest: str
+    manifest: bytes
+    is_erased: bool
     prompt_sha256: str
     tokens: int
     cut: int
@@ -409,7 +414,8 @@ def _insert_turn(
         conversation_id=conversation.id,
         event_record_id=int(event.id) if event else None,
         state="open",
-        manifest=manifest.to_json(),
+        manifest=manifest.to_row(),
+        is_erased=False,
         prompt_sha256=manifest.sha256,
         tokens=manifest.tokens,
         cut=manifest.cut,
@@ -458,6 +464,6 @@ def turn_from(row: models.Turn) -> StoredTurn:
         row,
         conversation=ref_of(row.conversation),
         event_record=str(row.event_record_id) if row.event_record_id else None,
-        manifest=TurnManifest.from_json(row.manifest),
+        manifest=TurnManifest.from_row(row.manifest),
         written=None,
     )

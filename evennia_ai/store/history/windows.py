@@ -33,7 +33,7 @@ from evennia_ai.engine.history.records import (
     RecordKind,
     canonical_json,
 )
-from evennia_ai.engine.history.turn.manifest import anchors_from
+from evennia_ai.engine.history.turn.manifest import TurnManifest
 from evennia_ai.engine.history.turn.sending import NewText, TextKey, text_key
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, LoreState, state_from
 from evennia_ai.engine.prompt.cache_account import Sent
@@ -201,11 +201,9 @@ def _newest_turn(conversation_id: int, *, segment: int) -> tuple[int | None, Anc
     newest = turns.values_list("cut", "manifest").first()
     if newest is None:
         return None, {}
-    cut, text = newest
-    manifest = json.loads(text)
-    if manifest["segment"] != segment:
-        return None, {}
-    return cut, anchors_from(manifest["anchors"])
+    cut, row = newest
+    manifest = TurnManifest.from_row(row)
+    return (cut, manifest.anchors) if manifest.segment == segment else (None, {})
 
 
 def _load_history(rows: Any, last: models.Record, cut: int | None) -> History:

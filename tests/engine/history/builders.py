@@ -12,7 +12,12 @@ from evennia_ai.engine.history.records import (
     chain_sha256,
     content_sha256,
 )
-from evennia_ai.engine.history.turn.manifest import TurnManifest
+from evennia_ai.engine.history.turn.manifest import (
+    RecordedMessage,
+    RecordedMessages,
+    TurnManifest,
+    runs_of,
+)
 from evennia_ai.engine.history.turn.sending import Handle, make_draft, text_key
 from evennia_ai.engine.inputs import ComposeRules, Inputs
 from evennia_ai.engine.prompt.blocks import DynamicBlock
@@ -135,6 +140,16 @@ def sent(
     written = stored(texts.values(), after=records)
     handles = draft.handles({text_key(record): record for record in written})
     return draft.commit_manifest(handles, segment=1), handles, [*records, *written]
+
+
+def recorded(messages: Iterable[RecordedMessage]) -> RecordedMessages:
+    """Return these messages as columns of a manifest."""
+    shown = [*messages]
+    return RecordedMessages(
+        records=tuple(one.record for one in shown),
+        runs=runs_of((one.block, one.injected) for one in shown),
+        tokens=tuple(one.tokens for one in shown),
+    )
 
 
 def manifest_of(prompt: Prompt, records: Sequence[Record], **told: Any) -> TurnManifest:

@@ -7,6 +7,7 @@ import pytest
 from evennia_ai import models
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import ReplayError
+from evennia_ai.engine.history.turn.manifest import text_in_row
 from evennia_ai.engine.memory.recalling import MemorySettings
 from evennia_ai.npc.inputs.facts import candidates
 from evennia_ai.npc.views.recomposing import NotReadBackError, PastReader, compose_again
@@ -93,7 +94,7 @@ def test_manifest_has_no_words_of_memories(talking):
     learn(talking, "The ferry is lost.")
     talking.says(talking.anna, "Oren, good evening!")
 
-    manifest = models.Turn.objects.get().manifest
+    manifest = text_in_row(models.Turn.objects.get().manifest)
     assert "memory:" in manifest
     assert "lost" not in manifest
 

@@ -146,7 +146,7 @@ def test_lore_state_of_another_writer_is_read_after_a_conflict(quay):
         npc_ref="12",
         number=1,
         conversation_id=quay.id,
-        manifest="{}",
+        manifest=b"",
         prompt_sha256="",
         tokens=0,
         created_at=1.0,

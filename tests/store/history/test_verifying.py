@@ -1,6 +1,8 @@
 """Test that verification names a turn that was changed or removed without the store."""
 
 import json
+from dataclasses import replace
+from zlib import compress
 
 import pytest
 from django.db import DatabaseError, connection, transaction
@@ -8,7 +10,7 @@ from django.db import DatabaseError, connection, transaction
 from evennia_ai import models
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.history.turn.manifest import TurnManifest
+from evennia_ai.engine.history.turn.manifest import TurnManifest, text_in_row
 from evennia_ai.engine.history.turn.sending import Handle, sent_messages
 from evennia_ai.engine.prompt.messages import messages_sha256
 from evennia_ai.migrations import _append_only
@@ -20,6 +22,7 @@ from evennia_ai.store.history.past_turns import replay_stored_turn
 from evennia_ai.store.history.record_rows import records_of
 from evennia_ai.store.history.transcripts import export_lines, import_lines
 from evennia_ai.store.history.verifying import verify
+from tests.engine.history.builders import recorded
 from tests.store.builders import a_turn
 
 
@@ -49,10 +52,12 @@ def set_column(column: str, value: object, number: int = 3) -> None:
     tamper(f"UPDATE evennia_ai_turn SET {column} = %s WHERE number = %s", value, number)
 
 
-def changed_manifest(number: int, **values) -> str:
-    row = models.Turn.objects.get(number=number)
-    plain = {**TurnManifest.from_json(row.manifest).to_plain(), **values}
-    return TurnManifest.from_plain(plain).to_json()
+def manifest_of(number: int) -> TurnManifest:
+    return TurnManifest.from_row(models.Turn.objects.get(number=number).manifest)
+
+
+def changed_manifest(number: int, **values) -> bytes:
+    return TurnManifest.from_plain({**manifest_of(number).to_plain(), **values}).to_row()
 
 
 @pytest.mark.req("S2-08", "S2-16", "S2-26")
@@ -64,9 +69,11 @@ def changed_manifest(number: int, **values) -> str:
         ("event_record_id", None),
         ("state", "done"),
         ("state", "open"),
-        ("manifest", "{}"),
-        ("manifest", "no JSON"),
-        ("manifest", "[]"),
+        ("manifest", compress(b"{}")),
+        ("manifest", compress(b"no JSON")),
+        ("manifest", compress(b"[]")),
+        ("manifest", b"{}"),
+        ("is_erased", True),
         ("prompt_sha256", "0" * 64),
         ("tokens", 5),
         ("cut", 5),
@@ -138,16 +145,15 @@ def test_verify_names_the_turn_when_a_value_of_its_manifest_was_changed(quay, va
 @pytest.mark.req("S2-08", "S2-16", "S2-26")
 def test_verify_and_replay_name_the_turn_when_prompt_and_hashes_were_forged(quay):
     """The forgery leaves out a message and changes the hashes to match."""
-    row = models.Turn.objects.get(number=3)
-    manifest = TurnManifest.from_json(row.manifest)
-    kept = manifest.messages[1:]
+    manifest = manifest_of(3)
+    _, *kept = manifest.messages
     known = {record.id: record for record in records_of(quay)}
     handles = [
         Handle(record=known[one.record], block=one.block, injected=one.injected) for one in kept
     ]
     sha256 = messages_sha256(sent_messages(handles))
-    forged = changed_manifest(3, messages=[list(one) for one in kept], sha256=sha256)
-    set_column("manifest", forged)
+    forged = replace(manifest, messages=recorded(kept), sha256=sha256)
+    set_column("manifest", forged.to_row())
     set_column("prompt_sha256", sha256)
 
     assert str(verify(quay)).startswith("turn 3: it was changed in the database")
@@ -172,15 +178,36 @@ def test_verify_names_a_finished_turn_that_no_record_ended(quay):
 
 
 def test_verify_names_the_turn_when_its_manifest_has_another_spelling(quay):
-    set_column("manifest", models.Turn.objects.get(number=3).manifest + " ")
+    text = text_in_row(models.Turn.objects.get(number=3).manifest)
+    set_column("manifest", compress(text.encode() + b" "))
 
     assert str(verify(quay)) == "turn 3: its manifest is not written as a turn writes it"
 
 
+@pytest.mark.parametrize("cut", [slice(None, -1), slice(0)])
+def test_verify_names_the_turn_when_its_manifest_is_cut_short(quay, cut):
+    set_column("manifest", models.Turn.objects.get(number=3).manifest[cut])
+
+    assert str(verify(quay)) == "turn 3: its manifest cannot be read"
+
+
+def test_verify_names_the_turn_when_something_follows_its_manifest(quay):
+    set_column("manifest", models.Turn.objects.get(number=3).manifest + b" ")
+
+    assert str(verify(quay)) == "turn 3: its manifest cannot be read"
+
+
+def test_verify_accepts_a_manifest_that_was_compressed_in_another_way(quay):
+    text = text_in_row(models.Turn.objects.get(number=3).manifest)
+    set_column("manifest", compress(text.encode(), 0))
+
+    assert verify(quay) is None
+
+
 def test_verify_names_the_turn_when_its_manifest_names_a_record_of_another_conversation(quay):
     other = models.Record.objects.filter(conversation__kind="private").first()
-    messages = TurnManifest.from_json(models.Turn.objects.get(number=3).manifest).messages
-    forged = [[str(other.pk), *list(messages[0])[1:]], *map(list, messages[1:])]
+    columns = manifest_of(3).to_plain()["messages"]
+    forged = {**columns, "records": [str(other.pk), *columns["records"][1:]]}
     set_column("manifest", changed_manifest(3, messages=forged))
 
     problem = f"it names record {other.pk}, which its conversation does not have"
@@ -207,8 +234,7 @@ class TestErased:
         assert str(verify(quay)).startswith("turn 3: ")
 
     def test_verify_names_a_turn_whose_words_were_removed_without_an_erasure(self, quay):
-        erased = TurnManifest.from_json(models.Turn.objects.get(number=3).manifest)
-        set_column("manifest", changed_manifest(3, **{**erased.to_plain(), "erased": True}))
+        set_column("manifest", changed_manifest(3, erased=True))
 
         assert str(verify(quay)).startswith("turn 3: it was changed in the database")
 
@@ -299,12 +325,13 @@ class TestTriggers:
                     "outcome = 'x'",
                     "created_at = 1",
                     "ended_at = NULL",
-                    """manifest = '{"erased":true}', tokens = 5""",
-                    """manifest = '{"erased":true}', state = 'open'""",
+                    "is_erased = true, manifest = '{}', tokens = 5",
+                    "is_erased = true, manifest = '{}', state = 'open'",
                 )
             ),
             "UPDATE evennia_ai_turn SET manifest = '{}' WHERE number = 5",
             "UPDATE evennia_ai_turn SET state = 'done', tokens = 5 WHERE number = 5",
+            "UPDATE evennia_ai_turn SET state = 'done', is_erased = true, cut = 5 WHERE number = 5",
             "DELETE FROM evennia_ai_turn WHERE number = 3",
             "DELETE FROM evennia_ai_turn WHERE number = 5",
         ],

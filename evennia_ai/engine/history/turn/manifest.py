@@ -1,17 +1,21 @@
 """The manifest of a turn: what is stored to rebuild its prompt byte for byte and explain it.
 
 Each message is named by the record that holds it, so later edits of components, cards and lore do
-not change past turns. Lore entries without an individual verdict are stored in groups, so a book of
-10,000 entries adds only a few words. Manifests are made from drafts
-(`evennia_ai.engine.history.turn.sending`). The record that ends a turn holds the hash of its
-manifest (`evennia_ai.engine.history.turn.seals`). The manifest in a transcript may have been
-written by anyone. So `wrong_field` names the first value that no turn would write, and
-`transcripts` checks that the named records exist.
+not change past turns. The messages are stored as columns, and the whole is compressed. Every row
+can be read alone, so a row that was lost or erased makes no other turn unreadable.
+
+Lore entries without an individual verdict are stored in groups, so a book of 10,000 entries adds
+only a few words. Manifests are made from drafts (`evennia_ai.engine.history.turn.sending`). The
+record that ends a turn holds the hash of its manifest (`evennia_ai.engine.history.turn.seals`). The
+manifest in a transcript may have been written by anyone. So `wrong_field` names the first value
+that no turn would write, and `transcripts` checks that the named records exist.
 """
 
 import json
-from collections.abc import Callable, Mapping
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from itertools import accumulate, chain, groupby, pairwise, repeat
 from operator import attrgetter
 from types import GenericAlias
 from typing import Annotated, Any, Final, NamedTuple, get_type_hints
@@ -29,7 +33,7 @@ from evennia_ai.engine.prompt.placement import Anchor, Anchors
 from evennia_ai.engine.prompt.prompt import PromptFigures
 from evennia_ai.engine.prompt.trace import Verdict
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 MOST_MODEL: Final = 200
 """How many characters the name of a model may have at most."""
 
@@ -48,10 +52,7 @@ class _AsRow:
 
 
 class RecordedMessage(NamedTuple):
-    """A message of a past prompt: the record with its text, and how the prompt showed it.
-
-    In JSON it is the list of its fields.
-    """
+    """A message of a past prompt: the record with its text, and how the prompt showed it."""
 
     record: str
     block: Block
@@ -59,11 +60,70 @@ class RecordedMessage(NamedTuple):
     tokens: Count
 
 
+class Run(NamedTuple):
+    """Successive messages of a past prompt that it showed in the same way.
+
+    In JSON it is the list of its fields.
+    """
+
+    block: Block
+    injected: bool
+    messages: Annotated[int, Field(ge=1)]
+    """The number of messages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedMessages:
+    """The messages of a past prompt, as columns with one value for each message.
+
+    A prompt has hundreds of messages, most of which differ only in the record and the tokens.
+    """
+
+    records: tuple[str, ...]
+    runs: tuple[Run, ...]
+    """How the prompt showed the messages. Neighbours that it showed alike are one run."""
+    tokens: tuple[Count, ...]
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __iter__(self) -> Iterator[RecordedMessage]:
+        ways = (repeat((run.block, run.injected), run.messages) for run in self.runs)
+        shown = chain.from_iterable(ways)
+        for record, way, tokens in zip(self.records, shown, self.tokens, strict=True):
+            yield RecordedMessage(record, *way, tokens)
+
+
+NO_MESSAGES: Final = RecordedMessages(records=(), runs=(), tokens=())
+
+
+def runs_of(ways: Iterable[tuple[Block, bool]]) -> tuple[Run, ...]:
+    """Return the runs of messages, given the block of each and whether it was injected."""
+    return tuple(Run(*way, sum(1 for _ in alike)) for way, alike in groupby(ways))
+
+
+def _messages_from(columns: Mapping[str, Any]) -> RecordedMessages:
+    """Parse the columns of messages.
+
+    Raises:
+        ValueError: The columns are not as a turn writes them.
+    """
+    runs = tuple(Run(*run) for run in columns["runs"])
+    made = RecordedMessages(
+        records=tuple(columns["records"]), runs=runs, tokens=tuple(columns["tokens"])
+    )
+    if not len(made.records) == len(made.tokens) == sum(run.messages for run in runs):
+        raise ValueError("the columns of the messages have different lengths")
+    if any(one[:2] == next_[:2] for one, next_ in pairwise(runs)):
+        raise ValueError("two runs of messages that belong together are apart")
+    return made
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnManifest(PromptFigures):
     """The stored description of everything that the prompt of one turn contained."""
 
-    messages: tuple[RecordedMessage, ...]
+    messages: RecordedMessages
     verdicts: tuple[Annotated[Verdict, _AsRow()], ...]
     silent: tuple[Annotated[Unmatched, _AsRow()], ...] = ()
     """Lore entries without a verdict of their own, grouped by reason."""
@@ -89,9 +149,14 @@ class TurnManifest(PromptFigures):
     """The keys of blocks with facts whose text was erased on request."""
 
     @property
+    def has_erasures(self) -> bool:
+        """True if words of the turn were erased on request."""
+        return self.erased or bool(self.erased_blocks)
+
+    @property
     def record_ids(self) -> tuple[str, ...]:
         """Return the ids of the records from which the prompt's messages were made, in order."""
-        return tuple(message.record for message in self.messages)
+        return self.messages.records
 
     @property
     def sent_ids(self) -> tuple[str, ...]:
@@ -104,13 +169,23 @@ class TurnManifest(PromptFigures):
         for one in fields(self):
             value = getattr(self, one.name)
             plain[one.name] = dict(value) if isinstance(value, Mapping) else value
+        plain["messages"] = {
+            one.name: getattr(self.messages, one.name) for one in fields(RecordedMessages)
+        }
         plain["verdicts"] = [_verdict_values(verdict) for verdict in self.verdicts]
         plain["silent"] = [[one.book, one.reason, one.uids] for one in self.silent]
         return plain
 
     def to_json(self) -> str:
-        """Return the manifest as one canonical JSON text."""
-        return canonical_json(self.to_plain())
+        """Return the manifest as the canonical JSON text in the row of its turn.
+
+        The records are the steps from one id to the next, which compress well.
+        """
+        plain = self.to_plain()
+        ids = [*map(int, self.messages.records)]
+        steps = [later - earlier for earlier, later in pairwise([0, *ids])]
+        plain["messages"]["records"] = steps
+        return canonical_json(plain)
 
     @classmethod
     def from_json(cls, text: str) -> "TurnManifest":
@@ -119,7 +194,26 @@ class TurnManifest(PromptFigures):
         Raises:
             ReplayError: The format is not known.
         """
-        return cls.from_plain(json.loads(text))
+        plain = json.loads(text)
+        columns = plain["messages"]
+        ids = [*map(str, accumulate(columns["records"]))]
+        return cls.from_plain({**plain, "messages": {**columns, "records": ids}})
+
+    def to_row(self) -> bytes:
+        """Return the manifest as the row of its turn stores it: compressed JSON."""
+        return zlib.compress(self.to_json().encode(), _LEVEL)
+
+    @classmethod
+    def from_row(cls, row: bytes) -> "TurnManifest":
+        """Parse a manifest that `to_row` wrote.
+
+        Raises:
+            ReplayError: It cannot be read.
+        """
+        try:
+            return cls.from_json(text_in_row(row))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ReplayError("its manifest cannot be read") from error
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "TurnManifest":
@@ -132,15 +226,35 @@ class TurnManifest(PromptFigures):
         found = values.pop("format", None)
         if found != FORMAT:
             raise ReplayError(f"the manifest has format {found}, this version reads {FORMAT}")
-        values["messages"] = tuple(RecordedMessage(*one) for one in values["messages"])
+        values["messages"] = _messages_from(values["messages"])
         values["verdicts"] = tuple(
             Verdict(**dict(zip(_VERDICT, one, strict=True))) for one in values["verdicts"]
         )
         values["silent"] = tuple(Unmatched(*one) for one in values["silent"])
         values["breakpoints"] = tuple(values["breakpoints"])
         values["erased_blocks"] = tuple(values["erased_blocks"])
-        values["anchors"] = anchors_from(values["anchors"])
+        values["anchors"] = _anchors_from(values["anchors"])
         return cls(**values)
+
+
+_LEVEL: Final = 6
+"""How hard zlib tries. Higher levels take longer and save nothing here."""
+
+
+def text_in_row(row: bytes) -> str:
+    """Return the JSON text of a manifest from the row of its turn.
+
+    Raises:
+        ReplayError: The row has no compressed text, or something after it.
+    """
+    reader = zlib.decompressobj()
+    try:
+        text = reader.decompress(row).decode()
+    except (ValueError, zlib.error) as error:
+        raise ReplayError("its manifest cannot be read") from error
+    if not reader.eof or reader.unused_data:
+        raise ReplayError("its manifest cannot be read")
+    return text
 
 
 def request_in_words(manifest: TurnManifest) -> str:
@@ -160,7 +274,7 @@ def request_in_words(manifest: TurnManifest) -> str:
 
 def number_in(manifest: TurnManifest, index: int) -> str:
     """Return the name that screens show for a message, for example `#12`, from its record."""
-    return f"#{manifest.messages[index].record}"
+    return f"#{manifest.messages.records[index]}"
 
 
 def with_record_names(manifest: TurnManifest, name: Callable[[str], str]) -> TurnManifest:
@@ -185,19 +299,17 @@ def with_record_names(manifest: TurnManifest, name: Callable[[str], str]) -> Tur
     tools = manifest.tools_record
     return replace(
         manifest,
-        messages=tuple([RecordedMessage(name(one[0]), *one[1:]) for one in manifest.messages]),
+        messages=replace(manifest.messages, records=tuple(map(name, manifest.messages.records))),
         tools_record=None if tools is None else name(tools),
         inputs=inputs,
     )
 
 
 def record_names(manifest: TurnManifest) -> tuple[str, ...]:
-    """Return all names of records in a manifest: their ids, or their places."""
-    return (*manifest.sent_ids, *input_record_names(manifest))
+    """Return all names of records in a manifest: their ids, or their places.
 
-
-def input_record_names(manifest: TurnManifest) -> tuple[str, ...]:
-    """Return the names of records in the inputs of a manifest, which may include unsent ones."""
+    The inputs may name records that were not sent.
+    """
     inputs = manifest.inputs
     history = inputs.get("history", {"first": None, "last": None, "left_out": ()})
     found = (
@@ -208,14 +320,14 @@ def input_record_names(manifest: TurnManifest) -> tuple[str, ...]:
         *history["left_out"],
         *history.get("joined", ()),
     )
-    return tuple([name for name in found if name])
+    return (*manifest.sent_ids, *[name for name in found if name])
 
 
 _VERDICT: Final = tuple(one.name for one in fields(Verdict))
 _verdict_values: Final = attrgetter(*_VERDICT)
 
 
-def anchors_from(stored: Mapping[str, Any]) -> Anchors:
+def _anchors_from(stored: Mapping[str, Any]) -> Anchors:
     """Return the places of anchored notes from stored lists of [index, hash], by origin."""
     return {origin: Anchor(*anchor) for origin, anchor in stored.items()}
 

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from evennia_ai.engine.errors import ReplayError
@@ -23,7 +24,12 @@ from evennia_ai.engine.history.records import (
     content_sha256,
     make_storable,
 )
-from evennia_ai.engine.history.turn.manifest import RecordedMessage, TurnManifest
+from evennia_ai.engine.history.turn.manifest import (
+    NO_MESSAGES,
+    RecordedMessages,
+    TurnManifest,
+    runs_of,
+)
 from evennia_ai.engine.lorebook.book import Unmatched
 from evennia_ai.engine.prompt.cache_account import CacheAccount
 from evennia_ai.engine.prompt.memo import Memo, Slot, cached_values
@@ -45,18 +51,6 @@ class Handle:
     block: Block
     injected: bool = False
     _message: Message | None = field(default=None, init=False, repr=False, compare=False)
-    _recorded: RecordedMessage | None = field(default=None, init=False, repr=False, compare=False)
-
-    def as_recorded(self, tokens: int) -> RecordedMessage:
-        """Return the record as a manifest lists it, with the tokens of its message.
-
-        The result is cached for the last number of tokens.
-        """
-        known = self._recorded
-        if known is None or known.tokens != tokens:
-            known = RecordedMessage(self.record.id, self.block, self.injected, tokens)
-            object.__setattr__(self, "_recorded", known)
-        return known
 
 
 class TextKey(NamedTuple):
@@ -209,6 +203,7 @@ def parse_tools(record: Record) -> tuple[ToolSpec, ...]:
 
 
 _HANDLE: Final = Slot[Handle]("handle")
+_SHOWN: Final = attrgetter("block", "injected")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,8 +255,11 @@ class Draft:
         self, handles: Sequence[Handle], *, segment: int, tools_record: str | None = None
     ) -> TurnManifest:
         """Return the manifest of the prompt with the stored records (`handles`) as its messages."""
-        shown = zip(handles, self.tokens, strict=True)
-        messages = tuple([handle.as_recorded(tokens) for handle, tokens in shown])
+        messages = RecordedMessages(
+            records=tuple([handle.record.id for handle in handles]),
+            runs=runs_of(map(_SHOWN, handles)),
+            tokens=self.tokens,
+        )
         return replace(self.manifest, messages=messages, segment=segment, tools_record=tools_record)
 
 
@@ -300,7 +298,7 @@ def make_draft(
     if messages is not prompt.messages:
         figures["sha256"] = messages_sha256(messages)
     manifest = TurnManifest(
-        messages=(),
+        messages=NO_MESSAGES,
         verdicts=prompt.touched,
         silent=tuple(silent),
         cut=prompt.cut,

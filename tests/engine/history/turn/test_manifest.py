@@ -150,7 +150,7 @@ def test_manifest_of_another_format_is_refused():
     told = json.loads(manifest_of(a_prompt(said), said).to_json())
     told["format"] = 99
 
-    with pytest.raises(ReplayError, match="format 99, this version reads 4"):
+    with pytest.raises(ReplayError, match="format 99, this version reads 5"):
         TurnManifest.from_json(json.dumps(told))
 
 

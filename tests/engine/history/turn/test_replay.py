@@ -8,7 +8,7 @@ from evennia_ai.engine.history.records import ERASED
 from evennia_ai.engine.history.turn.manifest import RecordedMessage
 from evennia_ai.engine.history.turn.replay import LostMessage, replay_turn, shared_prefix
 from evennia_ai.engine.prompt.messages import messages_sha256
-from tests.engine.history.builders import a_conversation, a_prompt, manifest_of, sent
+from tests.engine.history.builders import a_conversation, a_prompt, manifest_of, recorded, sent
 
 
 @pytest.mark.req("S2-16")
@@ -55,7 +55,7 @@ def test_replay_distinguishes_erased_from_changed_records():
 
 def a_manifest(*records):
     said = a_conversation(3)
-    messages = tuple(RecordedMessage(r, "history", injected=False, tokens=5) for r in records)
+    messages = recorded(RecordedMessage(r, "history", injected=False, tokens=5) for r in records)
     return replace(manifest_of(a_prompt(said), said), messages=messages)
 
 
