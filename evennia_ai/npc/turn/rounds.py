@@ -318,9 +318,10 @@ class _Beginning:
             StoreError: Nothing was committed.
         """
         made, gathered = self.composed.composition, self.composed.gathered
+        draft = self._draft()
         begun = turns.begin_turn(
             self.heard.conversation,
-            draft=self._draft(),
+            draft=draft,
             sent=self.sent,
             event=self.heard.record,
             lore=made.lore.after if self.is_first else None,
@@ -330,11 +331,14 @@ class _Beginning:
             composed_in=gathered.request.inputs.history.segment,
         )
         # Only messages made from the records are sent. If they are equal, keep the request.
-        stored = chat_messages(begun.messages)
+        differing = chat_messages(begun.messages[index] for index in draft.lines)
+        stored = dict(zip(draft.lines, differing, strict=True))
         asked = self.asked
-        if stored != self.said:
+        if any(self.said[index] != message for index, message in stored.items()):
             fitted = self.access.fitted(
-                stored, tools=gathered.request.tools, own_calls=self.own_calls
+                chat_messages(begun.messages),
+                tools=gathered.request.tools,
+                own_calls=self.own_calls,
             )
             asked = replace(asked, messages=fitted)
         return Round(composed=self.composed, access=self.access, stored=begun.turn, asked=asked)
@@ -360,6 +364,7 @@ class _Beginning:
             inputs=self._recorded_sources(gathered),
             tools=tool_list_record(tools) if tools else None,
             request=access.recorded(self.asked, keys=gathered.view.sources.conf.api_keys.values()),
+            before=self.now.settled,
         )
 
     def _cache_account(self, prompt: Prompt) -> CacheAccount | None:

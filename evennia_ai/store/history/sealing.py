@@ -1,6 +1,6 @@
 """Seals of stored turns: convert rows into portable turns, and check rows against their seals."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from evennia_ai import models
@@ -102,16 +102,18 @@ def make_portable(
         ReplayError: The manifest names a record that does not exist.
     """
     try:
-        if reads_others:
-            names = (*record_names(manifest), *([] if event is None else [event]))
-            unknown = {name for name in names if name not in known}
-            known = {**known, **_places_of(unknown)} if unknown else known
-        place = _place_in(known)
+        names = (*record_names(manifest), *([] if event is None else [event]))
+        unknown = [name for name in names if name not in known]
+        if unknown and reads_others:
+            known = {**known, **_places_of(unknown)}
+            unknown = [name for name in unknown if name not in known]
+        if unknown:
+            raise ReplayError(f"it names record {unknown[0]}, which its conversation does not have")
         return value_of(
             PortableTurn,
             turn,
-            event=None if event is None else place(event),
-            manifest=with_record_names(manifest, place),
+            event=None if event is None else known[event],
+            manifest=with_record_names(manifest, known.__getitem__),
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ReplayError("its manifest names records in a wrong way") from error
@@ -122,12 +124,3 @@ def _places_of(ids: Iterable[str]) -> Mapping[str, str]:
     rows = models.Record.objects.filter(pk__in=[int(one) for one in ids])
     found = rows.values_list("pk", "segment", "seq")
     return {str(pk): f"{segment}.{seq}" for pk, segment, seq in found}
-
-
-def _place_in(places: Mapping[str, str]) -> Callable[[str], str]:
-    def place(record: str) -> str:
-        if record not in places:
-            raise ReplayError(f"it names record {record}, which its conversation does not have")
-        return places[record]
-
-    return place

@@ -9,7 +9,7 @@ run again, and its open tool calls are closed.
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NamedTuple
@@ -24,6 +24,7 @@ from evennia_ai.engine.errors import (
     StoreError,
     TurnClosedError,
 )
+from evennia_ai.engine.history.projection import record_of
 from evennia_ai.engine.history.records import (
     NewRecord,
     Record,
@@ -34,10 +35,10 @@ from evennia_ai.engine.history.records import (
 )
 from evennia_ai.engine.history.turn.manifest import TurnManifest
 from evennia_ai.engine.history.turn.seals import SEAL
-from evennia_ai.engine.history.turn.sending import Draft, Handle, sent_messages, text_key
+from evennia_ai.engine.history.turn.sending import Draft, SentMessages, text_key
 from evennia_ai.engine.lorebook.activation.timers import LoreState
 from evennia_ai.engine.prompt.cache_account import Sent
-from evennia_ai.engine.prompt.messages import Message, messages_sha256
+from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.store import memories, model_calls
 from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import Snapshots, one_transaction, value_of
@@ -72,8 +73,15 @@ class Written(NamedTuple):
 
     manifest: bytes
     """The manifest as the row has it."""
-    places: Mapping[str, str]
-    """The places of the records that were sent, by id."""
+    settled: SentMessages
+    others: Sequence[Record]
+    """Records that were not sent as messages, such as the list of tools."""
+
+    @property
+    def places(self) -> dict[str, str]:
+        """Return the places of these records, by id."""
+        known = dict(zip(self.settled.records, self.settled.places, strict=True))
+        return known | {record.id: record.place for record in self.others}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,24 +172,32 @@ def begin_turn(
     with _read_again_after_a_conflict(conversation), one_transaction(doing):
         new = conversations.append_in_transaction(conversation, missing_texts(texts, stored))
         used = {**stored, **{text_key(record): record for record in new}}
-        handles = draft.handles(used)
+        settled = draft.settle(used)
         manifest = draft.commit_manifest(
-            handles, segment=window.end.segment, tools_record=draft.tools_record(used)
+            settled, segment=window.end.segment, tools_record=draft.tools_record(used)
         )
-        messages = _checked_messages(manifest, handles)
-        sent_records = [handle.record for handle in handles]
-        if draft.tools is not None:
-            sent_records.append(used[draft.tools.key])
-        begun = _insert_turn(conversation, number, manifest, event, sent=sent_records)
+        # The inputs name the first message of the history, which the prompt may not show.
+        history = window.history
+        first = record_of(history[history.earlier]) if len(history) else None
+        tools = None if draft.tools is None else used[draft.tools.key]
+        others = tuple([record for record in (first, tools) if record is not None])
+        begun = _insert_turn(conversation, number, manifest, event, settled=settled, others=others)
         next_number.note_value(npc_ref, number + 1)
-        remember_turn(conversation, used, cut=manifest.cut, anchors=manifest.anchors, sent=sent)
+        remember_turn(
+            conversation,
+            used,
+            cut=manifest.cut,
+            anchors=manifest.anchors,
+            sent=sent,
+            settled=settled,
+        )
         if is_first:
             conversations.set_origin(conversation, client)
         if lore is not None and lore != known:
             remember_lore(conversation, lore, turn=number)
         if recalled:
             memories.mark_recalled(npc_ref, recalled, at_hours=at_hours)
-    return BegunTurn(turn=begun, messages=messages)
+    return BegunTurn(turn=begun, messages=settled.messages)
 
 
 @contextmanager
@@ -193,21 +209,6 @@ def _read_again_after_a_conflict(conversation: ConversationRef) -> Iterator[None
         next_number.drop(conversation.npc_ref)
         forget_lore(conversation)
         raise
-
-
-def _checked_messages(manifest: TurnManifest, handles: Sequence[Handle]) -> tuple[Message, ...]:
-    """Return the messages made from the records, after comparing them with the composed prompt.
-
-    Raises:
-        StoreError: they differ, so nothing may be sent.
-    """
-    messages = sent_messages(handles)
-    if messages_sha256(messages) != manifest.sha256:
-        raise StoreError(
-            "a message of the composed prompt differs from the record that it names; nothing was"
-            " written and no model is asked"
-        )
-    return messages
 
 
 def finish_turn(
@@ -402,7 +403,8 @@ def _insert_turn(
     manifest: TurnManifest,
     event: Record | None,
     *,
-    sent: Sequence[Record],
+    settled: SentMessages,
+    others: Sequence[Record],
 ) -> StoredTurn:
     """Write a turn inside the current transaction, and return it.
 
@@ -436,7 +438,7 @@ def _insert_turn(
         state=row.state,
         manifest=manifest,
         created_at=row.created_at,
-        written=Written(row.manifest, {record.id: record.place for record in sent}),
+        written=Written(row.manifest, settled, others),
     )
 
 

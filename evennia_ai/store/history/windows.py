@@ -34,7 +34,13 @@ from evennia_ai.engine.history.records import (
     canonical_json,
 )
 from evennia_ai.engine.history.turn.manifest import TurnManifest
-from evennia_ai.engine.history.turn.sending import NewText, TextKey, text_key
+from evennia_ai.engine.history.turn.sending import (
+    NOTHING_SENT,
+    NewText,
+    SentMessages,
+    TextKey,
+    text_key,
+)
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, LoreState, state_from
 from evennia_ai.engine.prompt.cache_account import Sent
 from evennia_ai.engine.prompt.history import History
@@ -103,8 +109,8 @@ class Window:
     """
     sent: Sent | None = None
     """The prompt that was sent last; None if this process has not sent it."""
-    sent_texts: int = 0
-    """How many messages of the last prompt are texts outside the history."""
+    settled: SentMessages = NOTHING_SENT
+    """The messages of this prompt, as they were stored and sent."""
 
     @property
     def greeting(self) -> int | None:
@@ -280,7 +286,7 @@ def _sent_beside(window: Window) -> int:
     if sent is None:
         return 0
     is_same = sent.segment == window.history.segment
-    return window.sent_texts if is_same else len(sent.messages)
+    return len(window.settled.texts) if is_same else len(sent.messages)
 
 
 def release_window(window: Window, *, kept: Collection[str] = ()) -> None:
@@ -339,12 +345,14 @@ def remember_turn(
     cut: int,
     anchors: Anchors = NO_ANCHORS,
     sent: Sent | None = None,
+    settled: SentMessages = NOTHING_SENT,
 ) -> None:
     """Update the window inside the transaction that writes a turn.
 
     Args:
         used: The texts that the turn's prompt used.
         sent: The prompt as it was sent. The next prompt is compared with it.
+        settled: The messages of this prompt.
     """
     window = windows(conversation.id)
     kept = [
@@ -362,7 +370,7 @@ def remember_turn(
         anchors=anchors,
         texts=texts,
         sent=sent,
-        sent_texts=sum(message.record is None for message in sent.messages) if sent else 0,
+        settled=settled if sent else NOTHING_SENT,
     )
     windows.note_value(conversation.id, after)
 

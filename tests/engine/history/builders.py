@@ -18,7 +18,7 @@ from evennia_ai.engine.history.turn.manifest import (
     TurnManifest,
     runs_of,
 )
-from evennia_ai.engine.history.turn.sending import Handle, make_draft, text_key
+from evennia_ai.engine.history.turn.sending import SentMessages, make_draft, text_key
 from evennia_ai.engine.inputs import ComposeRules, Inputs
 from evennia_ai.engine.prompt.blocks import DynamicBlock
 from evennia_ai.engine.prompt.budget import BudgetRules
@@ -133,13 +133,13 @@ def a_prompt_after(
 
 def sent(
     prompt: Prompt, records: Sequence[Record], **told: Any
-) -> tuple[TurnManifest, tuple[Handle, ...], list[Record]]:
-    """Commit a prompt; return its manifest, its handles, and all records after the commit."""
+) -> tuple[TurnManifest, SentMessages, list[Record]]:
+    """Commit a prompt; return its manifest, its messages, and all records after the commit."""
     draft = make_draft(prompt, event=records[-1], **told)
     texts = {text.key: text.new for text in draft.texts}
     written = stored(texts.values(), after=records)
-    handles = draft.handles({text_key(record): record for record in written})
-    return draft.commit_manifest(handles, segment=1), handles, [*records, *written]
+    settled = draft.settle({text_key(record): record for record in written})
+    return draft.commit_manifest(settled, segment=1), settled, [*records, *written]
 
 
 def recorded(messages: Iterable[RecordedMessage]) -> RecordedMessages:

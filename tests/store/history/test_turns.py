@@ -20,6 +20,7 @@ from evennia_ai.engine.history.turn.sending import make_draft
 from evennia_ai.engine.inputs import ComposeRules, Inputs
 from evennia_ai.engine.prompt.budget import BudgetRules
 from evennia_ai.engine.prompt.expansion import ComponentSet
+from evennia_ai.engine.prompt.memo import Memo
 from evennia_ai.engine.prompt.messages import messages_sha256
 from evennia_ai.engine.prompt.prompt import Prompt
 from evennia_ai.store.core.inserting import Insert
@@ -232,7 +233,10 @@ class TestBegin:
     def test_prompt_that_differs_from_its_records_is_refused(self, quay):
         heard(quay)
         draft = a_draft(quay)
-        forged = replace(draft, manifest=replace(draft.manifest, sha256="0" * 64))
+        *kept, last = draft.composed
+        forged = replace(
+            draft, composed=(*kept, replace(last, content="Good morning, Oren.", memo=Memo()))
+        )
 
         with pytest.raises(StoreError, match="differs from the record"):
             turns.begin_turn(quay, draft=forged)

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evennia_ai.engine.history.records import RecordKind
+from evennia_ai.engine.history.turn.sending import SentMessages
 from evennia_ai.engine.prompt.cache_account import Sent
 from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.store.core.snapshots import forget_everything
@@ -173,7 +174,13 @@ class TestWhatWasSent:
         """Store a prompt with a number of texts as the last one of this conversation."""
         made = [Message("system", f"Text {number}.") for number in range(texts)]
         said = windows(where.id).history
-        remember_turn(where, {}, cut=0, sent=Sent(messages=[*made, *said], segment=said.segment))
+        remember_turn(
+            where,
+            {},
+            cut=0,
+            sent=Sent(messages=[*made, *said], segment=said.segment),
+            settled=SentMessages(texts=tuple(range(texts))),
+        )
 
 
 @settings(max_examples=up_to(25), deadline=None)

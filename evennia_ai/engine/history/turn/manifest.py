@@ -27,6 +27,7 @@ from pydantic_core.core_schema import no_info_after_validator_function
 from evennia_ai.engine.errors import ReplayError
 from evennia_ai.engine.foreign.fields import Count
 from evennia_ai.engine.history.records import canonical_json, make_storable
+from evennia_ai.engine.history.turn.manifest_words import MANIFEST_WORDS
 from evennia_ai.engine.lorebook.book import Unmatched
 from evennia_ai.engine.prompt.messages import Block
 from evennia_ai.engine.prompt.placement import Anchor, Anchors
@@ -99,7 +100,7 @@ NO_MESSAGES: Final = RecordedMessages(records=(), runs=(), tokens=())
 
 def runs_of(ways: Iterable[tuple[Block, bool]]) -> tuple[Run, ...]:
     """Return the runs of messages, given the block of each and whether it was injected."""
-    return tuple(Run(*way, sum(1 for _ in alike)) for way, alike in groupby(ways))
+    return tuple(Run(*way, len([*alike])) for way, alike in groupby(ways))
 
 
 def _messages_from(columns: Mapping[str, Any]) -> RecordedMessages:
@@ -165,12 +166,16 @@ class TurnManifest(PromptFigures):
 
     def to_plain(self) -> dict[str, Any]:
         """Return the manifest as JSON values."""
-        plain: dict[str, Any] = {"format": FORMAT}
-        for one in fields(self):
-            value = getattr(self, one.name)
-            plain[one.name] = dict(value) if isinstance(value, Mapping) else value
+        plain = dict(zip(_FIELDS, _field_values(self), strict=True))
+        plain["format"] = FORMAT
+        for name in _MAPPINGS:
+            value = plain[name]
+            plain[name] = dict(value) if isinstance(value, Mapping) else value
+        messages = self.messages
         plain["messages"] = {
-            one.name: getattr(self.messages, one.name) for one in fields(RecordedMessages)
+            "records": messages.records,
+            "runs": messages.runs,
+            "tokens": messages.tokens,
         }
         plain["verdicts"] = [_verdict_values(verdict) for verdict in self.verdicts]
         plain["silent"] = [[one.book, one.reason, one.uids] for one in self.silent]
@@ -201,7 +206,8 @@ class TurnManifest(PromptFigures):
 
     def to_row(self) -> bytes:
         """Return the manifest as the row of its turn stores it: compressed JSON."""
-        return zlib.compress(self.to_json().encode(), _LEVEL)
+        packer = zlib.compressobj(_LEVEL, zdict=MANIFEST_WORDS)
+        return packer.compress(self.to_json().encode()) + packer.flush()
 
     @classmethod
     def from_row(cls, row: bytes) -> "TurnManifest":
@@ -237,8 +243,8 @@ class TurnManifest(PromptFigures):
         return cls(**values)
 
 
-_LEVEL: Final = 6
-"""How hard zlib tries. Higher levels take longer and save nothing here."""
+_LEVEL: Final = 4
+"""How hard zlib tries. Higher levels take longer and save little here."""
 
 
 def text_in_row(row: bytes) -> str:
@@ -247,7 +253,7 @@ def text_in_row(row: bytes) -> str:
     Raises:
         ReplayError: The row has no compressed text, or something after it.
     """
-    reader = zlib.decompressobj()
+    reader = zlib.decompressobj(zdict=MANIFEST_WORDS)
     try:
         text = reader.decompress(row).decode()
     except (ValueError, zlib.error) as error:
@@ -323,6 +329,9 @@ def record_names(manifest: TurnManifest) -> tuple[str, ...]:
     return (*manifest.sent_ids, *[name for name in found if name])
 
 
+_FIELDS: Final = tuple(one.name for one in fields(TurnManifest))
+_field_values: Final = attrgetter(*_FIELDS)
+_MAPPINGS: Final = ("by_origin", "revisions", "inputs", "anchors", "request")
 _VERDICT: Final = tuple(one.name for one in fields(Verdict))
 _verdict_values: Final = attrgetter(*_VERDICT)
 

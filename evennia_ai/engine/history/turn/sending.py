@@ -8,13 +8,15 @@ sent with the messages. In a segment of the conversation it is stored again only
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
-from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from itertools import compress
+from operator import is_, not_
+from typing import Any, Final, NamedTuple, TypeVar
 
-from evennia_ai.engine.errors import ReplayError
+from evennia_ai.engine.errors import ReplayError, StoreError
 from evennia_ai.engine.history.projection import message_of, record_of
 from evennia_ai.engine.history.records import (
     NewRecord,
@@ -37,10 +39,12 @@ from evennia_ai.engine.prompt.messages import (
     Block,
     Message,
     ToolSpec,
-    message_tokens,
     messages_sha256,
 )
 from evennia_ai.engine.prompt.prompt import Prompt
+from evennia_ai.engine.prompt.tokens import TokenCounter
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +207,6 @@ def parse_tools(record: Record) -> tuple[ToolSpec, ...]:
 
 
 _HANDLE: Final = Slot[Handle]("handle")
-_SHOWN: Final = attrgetter("block", "injected")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,12 +219,54 @@ class NewLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SentMessages:
+    """The messages of a committed prompt, as columns.
+
+    Most messages of the next prompt are the same objects at the same indexes. That prompt takes
+    their values from these columns without looking at the messages.
+    """
+
+    composed: tuple[Message, ...] = ()
+    """The messages as they were composed."""
+    messages: tuple[Message, ...] = ()
+    """The messages to send, which were made from stored records only."""
+    records: tuple[str, ...] = ()
+    """The id of the record of each message."""
+    places: tuple[str, ...] = ()
+    """The place of this record."""
+    ways: tuple[tuple[Block, bool], ...] = ()
+    """The block of each message, and whether it was injected."""
+    tokens: tuple[int, ...] = ()
+    counter: TokenCounter | None = None
+    """The counter of these tokens."""
+    texts: tuple[int, ...] = ()
+    """The indexes of texts that authors or the game made. Another prompt never takes them over."""
+
+    def differing(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        """Return the indexes of those messages that are not taken over from these."""
+        same = [*map(is_, messages, self.composed)]
+        for index in self.texts[: bisect_left(self.texts, len(same))]:
+            same[index] = False
+        differing = compress(range(len(same)), map(not_, same))
+        return (*differing, *range(len(same), len(messages)))
+
+
+NOTHING_SENT: Final = SentMessages()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     """A prompt before it is sent. Not all of its texts are stored yet."""
 
-    lines: tuple[Handle | NewLine, ...]
-    """The messages of the prompt in order: each a stored record or a new text."""
-    tokens: tuple[int, ...]
+    composed: tuple[Message, ...]
+    lines: Mapping[int, Handle | NewLine]
+    """The messages that `before` does not have, by their index, in order.
+
+    Each is a stored record or a new text.
+    """
+    before: SentMessages
+    """The messages of the previous prompt, from which all others are taken over."""
+    counter: TokenCounter
     manifest: TurnManifest
     """The manifest of the prompt without its messages."""
     tools: NewText | None = None
@@ -230,21 +275,51 @@ class Draft:
     @property
     def texts(self) -> tuple[NewText, ...]:
         """Return the new texts that must be stored before the prompt is sent, in order."""
-        said = tuple(line.text for line in self.lines if isinstance(line, NewLine))
+        said = tuple(line.text for line in self.lines.values() if isinstance(line, NewLine))
         return said if self.tools is None else (*said, self.tools)
 
-    def handles(self, stored: Mapping[TextKey, Record]) -> tuple[Handle, ...]:
-        """Return a handle for each message of the prompt, in order.
+    def settle(self, stored: Mapping[TextKey, Record]) -> SentMessages:
+        """Return the messages to send, which are made from records only.
 
-        `stored` has the records of the new texts by their keys.
+        Args:
+            stored: The records of the new texts by their keys.
+
+        Raises:
+            StoreError: A message differs from its record, so nothing may be sent.
+            ReplayError: The words of a record were erased.
         """
-        return tuple(
-            [
-                line
-                if isinstance(line, Handle)
-                else _handle(stored[line.text.key], block=line.block, injected=line.injected)
-                for line in self.lines
-            ]
+        handles = {
+            index: line
+            if isinstance(line, Handle)
+            else _handle(stored[line.text.key], block=line.block, injected=line.injected)
+            for index, line in self.lines.items()
+        }
+        made = dict(zip(handles, sent_messages(handles.values()), strict=True))
+        composed, before = self.composed, self.before
+        for index, message in made.items():
+            if message.wire() != composed[index].wire():
+                raise StoreError(
+                    "a message of the composed prompt differs from the record that it names;"
+                    " nothing was written and no model is asked"
+                )
+        count = len(composed)
+        return SentMessages(
+            composed=composed,
+            messages=_taken_over(before.messages, made, count),
+            records=_taken_over(
+                before.records, {i: handle.record.id for i, handle in handles.items()}, count
+            ),
+            places=_taken_over(
+                before.places, {i: handle.record.place for i, handle in handles.items()}, count
+            ),
+            ways=_taken_over(
+                before.ways, {i: (one.block, one.injected) for i, one in handles.items()}, count
+            ),
+            tokens=_taken_over(
+                before.tokens, {i: composed[i].tokens(self.counter) for i in handles}, count
+            ),
+            counter=self.counter,
+            texts=tuple([i for i in handles if _is_text(composed[i])]),
         )
 
     def tools_record(self, stored: Mapping[TextKey, Record]) -> str | None:
@@ -252,15 +327,27 @@ class Draft:
         return None if self.tools is None else stored[self.tools.key].id
 
     def commit_manifest(
-        self, handles: Sequence[Handle], *, segment: int, tools_record: str | None = None
+        self, settled: SentMessages, *, segment: int, tools_record: str | None = None
     ) -> TurnManifest:
-        """Return the manifest of the prompt with the stored records (`handles`) as its messages."""
+        """Return the manifest of the prompt with these messages."""
         messages = RecordedMessages(
-            records=tuple([handle.record.id for handle in handles]),
-            runs=runs_of(map(_SHOWN, handles)),
-            tokens=self.tokens,
+            records=settled.records, runs=runs_of(settled.ways), tokens=settled.tokens
         )
         return replace(self.manifest, messages=messages, segment=segment, tools_record=tools_record)
+
+
+def _taken_over(before: tuple[T, ...], made: Mapping[int, T], count: int) -> tuple[T, ...]:
+    """Return a column of `count` values: those in `made` by their index, the others of before."""
+    known = len(before)
+    values = [*before[:count], *(made[index] for index in range(known, count))]
+    for index, value in made.items():
+        values[index] = value
+    return tuple(values)
+
+
+def _is_text(message: Message) -> bool:
+    """True if authors or the game made the text of a message, so that it may have revisions."""
+    return message.record is None or bool(message.joined or message.revision)
 
 
 def make_draft(
@@ -275,6 +362,7 @@ def make_draft(
     inputs: Mapping[str, Any] | None = None,
     tools: NewText | None = None,
     request: Mapping[str, Any] | None = None,
+    before: SentMessages = NOTHING_SENT,
 ) -> Draft:
     """Return a prompt as a draft, which can be stored and then sent.
 
@@ -292,10 +380,14 @@ def make_draft(
         inputs: The small values that the prompt was made from.
         tools: The list of tools.
         request: Other parameters of the request.
+        before: The messages of the previous prompt of the conversation.
     """
-    messages = storable_messages(prompt.messages)
-    figures = prompt.figures(account)
-    if messages is not prompt.messages:
+    before = before if before.counter is prompt.counter else NOTHING_SENT
+    differing = before.differing(prompt.messages)
+    messages, figures = prompt.messages, prompt.figures(account)
+    made = [messages[index] for index in differing]
+    if (storable := storable_messages(made)) is not made:
+        messages = _taken_over(messages, dict(zip(differing, storable, strict=True)), len(messages))
         figures["sha256"] = messages_sha256(messages)
     manifest = TurnManifest(
         messages=NO_MESSAGES,
@@ -304,31 +396,30 @@ def make_draft(
         cut=prompt.cut,
         model=model,
         sent_sha256=sent_sha256,
-        revisions={**_revisions(prompt), **(revisions or {})},
+        revisions={**_revisions(made), **(revisions or {})},
         inputs=inputs or {},
         request=request or {},
         anchors=prompt.anchors,
         **figures,
     )
     return Draft(
-        lines=_lines(messages, event),
-        tokens=message_tokens(messages, prompt.counter),
+        composed=messages,
+        lines=dict(zip(differing, _lines(storable, event), strict=True)),
+        before=before,
+        counter=prompt.counter,
         manifest=manifest,
         tools=tools,
     )
 
 
-def _lines(messages: Sequence[Message], event: Record | None) -> tuple[Handle | NewLine, ...]:
-    """Return the messages of a draft. Messages that were sent before reuse their handles."""
+def _lines(messages: Sequence[Message], event: Record | None) -> Iterator[Handle | NewLine]:
+    """Yield the messages of a draft. Messages that were sent before reuse their handles."""
     known = cached_values(messages, _HANDLE)
-    return tuple(
-        [
-            handle
-            if handle is not None and handle._message is message
-            else _make_line(message, event)
-            for handle, message in zip(known, messages, strict=True)
-        ]
-    )
+    for message, handle in zip(messages, known, strict=True):
+        if handle is not None and handle._message is message:
+            yield handle
+        else:
+            yield _make_line(message, event)
 
 
 def _make_line(message: Message, event: Record | None) -> Handle | NewLine:
@@ -354,9 +445,9 @@ def _handle(record: Record, *, block: Block, injected: bool) -> Handle:
     return made
 
 
-def _revisions(prompt: Prompt) -> dict[str, str]:
+def _revisions(messages: Iterable[Message]) -> dict[str, str]:
     # Texts made for a prompt have a revision, either the whole message or each of its parts. All
     # other messages have none and are skipped.
-    texts = [message for message in prompt.messages if message.joined or message.revision]
+    texts = [message for message in messages if message.joined or message.revision]
     parts = (part for message in texts for part in message.parts)
     return {part.origin: str(part.revision) for part in parts if part.revision}

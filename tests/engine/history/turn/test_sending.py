@@ -4,9 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from evennia_ai.engine.errors import ReplayError
-from evennia_ai.engine.history.projection import RECORD, message_of
+from evennia_ai.engine.errors import ReplayError, StoreError
+from evennia_ai.engine.history.projection import (
+    RECORD,
+    extend_history,
+    message_of,
+    project_records,
+)
 from evennia_ai.engine.history.records import ERASED, RecordKind
+from evennia_ai.engine.history.turn.replay import replay_messages
 from evennia_ai.engine.history.turn.sending import (
     Handle,
     make_draft,
@@ -15,7 +21,14 @@ from evennia_ai.engine.history.turn.sending import (
     storable_messages,
 )
 from evennia_ai.engine.prompt.messages import Message, Part, event_message, messages_sha256
-from tests.engine.history.builders import a_conversation, a_new_record, a_prompt, sent, stored
+from tests.engine.history.builders import (
+    a_conversation,
+    a_new_record,
+    a_prompt,
+    a_prompt_after,
+    sent,
+    stored,
+)
 
 
 def a_text(content, **fields) -> Message:
@@ -27,10 +40,10 @@ def a_text(content, **fields) -> Message:
 def test_sent_messages_equal_the_messages_of_the_prompt():
     said = a_conversation(7)
     prompt = a_prompt(said)
-    _, handles, records = sent(prompt, said)
+    _, settled, records = sent(prompt, said)
 
-    assert {handle.record.id for handle in handles} == {record.id for record in records}
-    assert messages_sha256(sent_messages(handles)) == prompt.sha256
+    assert set(settled.records) == {record.id for record in records}
+    assert messages_sha256(settled.messages) == prompt.sha256
 
 
 @pytest.mark.req("S2-09")
@@ -46,10 +59,10 @@ def test_sent_messages_equal_the_messages_of_the_prompt():
     ],
 )
 def test_only_messages_of_stored_records_are_sent(smuggled):
-    _, handles, _ = sent(a_prompt(said := a_conversation(3)), said)
+    handle = Handle(record=a_conversation(1)[0], block="history")
 
     with pytest.raises(TypeError, match="handles of stored records, not of"):
-        sent_messages([*handles, smuggled])
+        sent_messages([handle, smuggled])
 
 
 def test_spoken_message_is_the_same_object_in_every_prompt():
@@ -86,16 +99,14 @@ def test_draft_fails_for_a_message_not_made_from_its_record():
 
 
 @pytest.mark.req("S2-16")
-def test_changed_copy_of_a_message_is_sent_with_its_recorded_text():
+def test_changed_copy_of_a_message_is_refused():
     said = a_conversation(3)
     prompt = a_prompt(said)
     changed = replace(message_of(said[0]), content="Something else.", memo={RECORD: said[0]})
     messages = [changed if m.record == said[0].id else m for m in prompt.messages]
-    manifest, handles, _ = sent(replace(prompt, messages=tuple(messages), _memo={}), said)
-    going_out = sent_messages(handles)
 
-    assert "Something else." not in [m.content for m in going_out]
-    assert messages_sha256(going_out) != manifest.sha256
+    with pytest.raises(StoreError, match="differs from the record that it names"):
+        sent(replace(prompt, messages=tuple(messages), _memo={}), said)
 
 
 class TestText:
@@ -165,6 +176,51 @@ class TestStorableMessages:
     @pytest.mark.req("S2-16")
     def test_prompt_with_unstorable_characters_is_sent_in_its_stored_form(self):
         said = a_conversation(3)
-        manifest, handles, _ = sent(a_prompt(said, mood="Oren \x00 is tired."), said)
+        manifest, settled, _ = sent(a_prompt(said, mood="Oren \x00 is tired."), said)
 
-        assert messages_sha256(sent_messages(handles)) == manifest.sha256
+        assert messages_sha256(settled.messages) == manifest.sha256
+
+
+class TestNextPrompt:
+    """A prompt after another one takes over what both have in common."""
+
+    @pytest.mark.parametrize(
+        "values",
+        [
+            {},
+            {"mood": "Oren is merry.", "mood_revision": 4},
+            {"block": "The quay, at dawn."},
+            {"limit_tokens": 180},
+            {"cut": 3},
+        ],
+    )
+    def test_messages_equal_those_of_a_draft_that_takes_over_nothing(self, values):
+        said = a_conversation(13)
+        history = project_records(said[:-3])
+        _, first, _ = sent(a_prompt_after(history, said[-3]), said[:-2])
+        prompt = a_prompt_after(extend_history(history, said[-3:-1]), said[-1], **values)
+        _, expected, _ = sent(prompt, said)
+        manifest, settled, records = sent(prompt, said, before=first)
+
+        assert settled == expected
+        assert messages_sha256(replay_messages(manifest, records)) == prompt.sha256
+
+    def test_draft_looks_only_at_new_messages_and_texts(self):
+        said = a_conversation(41)
+        history = project_records(said[:-3])
+        _, first, _ = sent(a_prompt_after(history, said[-3]), said[:-2])
+        prompt = a_prompt_after(extend_history(history, said[-3:-1]), said[-1])
+        draft = make_draft(prompt, event=said[-1], before=first)
+
+        # The system prompt, the mood with the four lines between its old place and the event, the
+        # facts, and the event.
+        assert len(draft.lines) == 8
+        assert draft.texts == make_draft(prompt, event=said[-1]).texts
+
+    def test_draft_takes_over_nothing_if_tokens_were_counted_in_another_way(self):
+        said = a_conversation(3)
+        prompt = a_prompt(said)
+        _, first, _ = sent(prompt, said)
+        other = replace(first, counter=None)
+
+        assert len(make_draft(prompt, event=said[-1], before=other).lines) == len(prompt.messages)
