@@ -9,7 +9,8 @@ the one answers with the reply of a scripted model.
 
 Each stage is measured in the processor time of its thread, so other programs do not change it.
 `queries` is how many statements it sends to the database. An indented stage is a part of the stage
-above it. `--profile` prints which functions take the time of one stage.
+above it. `--profile` prints which functions take the time of one stage. At the end, the benchmark
+prints how large the manifest of a turn is.
 """
 
 import argparse
@@ -280,6 +281,15 @@ def play_first(stage: Any, meter: Meter, crowd: list[tuple[int, int]]) -> None:
         stage.passes()
 
 
+def stored_manifests(newest: int) -> tuple[list[bytes], list[str]]:
+    """Return the manifests of the newest turns, as their rows store them and as JSON."""
+    from evennia_ai.engine.history.turn.manifest import text_in_row
+    from evennia_ai.models import Turn
+
+    rows = [*Turn.objects.order_by("-pk").values_list("manifest", flat=True)[:newest]]
+    return rows, [text_in_row(row) for row in rows]
+
+
 def report(meter: Meter) -> None:
     """Print a line for each stage."""
     in_thread = zip_longest(meter.seconds[WRITTEN], meter.seconds[READ], fillvalue=0.0)
@@ -333,7 +343,10 @@ def main() -> None:
                 play_first(stage, meter, crowd)
             else:
                 play(stage, meter, options.turns)
+        manifests = stored_manifests(options.turns)
     report(meter)
+    stored, written = (statistics.mean(map(len, one)) for one in manifests)
+    print(f"bytes of a turn's manifest: {stored:.0f} in its row, {written:.0f} as JSON")
     if options.statements:
         for name, counted in meter.statements.items():
             for sql, count in counted.most_common():
