@@ -8,6 +8,7 @@ from typing import Any
 from evennia_ai import models
 from evennia_ai.engine.history.projection import record_of
 from evennia_ai.engine.history.records import Record, RecordKind, call_ids
+from evennia_ai.engine.history.turn.manifest import text_in_row
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.npc.turn.ending import STOPPED
 from evennia_ai.npc.views.recomposing import PastReader, compose_again
@@ -117,7 +118,9 @@ def check_answers(game: Game, logged: list[str]) -> None:
     """Check that each event was answered once: only a round that goes on is followed by another."""
     by_event: dict[Any, list[str]] = {}
     for row in models.Turn.objects.exclude(event_record_id=None).order_by("pk"):
-        joined = json.loads(row.manifest)["inputs"].get("history", {}).get("joined", [])
+        joined = (
+            json.loads(text_in_row(row.manifest))["inputs"].get("history", {}).get("joined", [])
+        )
         for event in (row.event_record_id, *map(int, joined)):
             by_event.setdefault(event, []).append(row.outcome)
     for outcomes in by_event.values():

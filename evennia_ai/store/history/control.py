@@ -35,6 +35,7 @@ from evennia_ai.engine.history.records import (
     control_record,
     is_staying,
 )
+from evennia_ai.engine.history.turn.manifest import text_in_row
 from evennia_ai.engine.lorebook.activation.timers import state_from
 from evennia_ai.engine.text.columns import clip_text
 from evennia_ai.store.core.snapshots import changing, one_change
@@ -409,26 +410,31 @@ def _ended_turns(conversation: ConversationRef) -> list[_EndedTurn]:
     """
     rows = models.Turn.objects.filter(conversation_id=conversation.id).exclude(state="open")
     rows = rows.exclude(outcome=WITHOUT_END).order_by("-number")
-    told = rows.values_list("number", "event_record_id")[:_MOST_TURNS]
+    told = rows.values_list("number", "event_record_id", "manifest")[:_MOST_TURNS]
     newest = ends_of_turns(conversation.id).order_by("-segment", "-seq")
     newest = newest.values_list("segment", "seq")
     ends = [*newest[: _MOST_TURNS + 1], (0, 0)]
-    # Safe as a substring search: quotes inside JSON strings are escaped.
-    joining = rows.filter(manifest__contains='"joined":[').values_list("number", "manifest")
-    joined = {
-        number: tuple(json.loads(manifest)["inputs"]["history"]["joined"])
-        for number, manifest in joining[:_MOST_TURNS]
-    }
     return [
         _EndedTurn(
             number=number,
             event=str(event or ""),
             after=after,
             upto=upto,
-            joined=joined.get(number, ()),
+            joined=_joined_in(text_in_row(manifest)),
         )
-        for (number, event), upto, after in zip(told, ends, ends[1:], strict=False)
+        for (number, event, manifest), upto, after in zip(told, ends, ends[1:], strict=False)
     ]
+
+
+def _joined_in(manifest: str) -> tuple[str, ...]:
+    """Return the ids of earlier lines that a turn answered as well, from the text of its manifest.
+
+    Most turns have none, and parsing all of them would take long.
+    """
+    # Safe as a substring search: quotes inside JSON strings are escaped.
+    if '"joined":[' not in manifest:
+        return ()
+    return tuple(json.loads(manifest)["inputs"]["history"]["joined"])
 
 
 def _first_turn(conversation: ConversationRef, taken: Iterable[Exchange]) -> StoredTurn | None:
