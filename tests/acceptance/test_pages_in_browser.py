@@ -120,13 +120,13 @@ def logged_in(site: Site) -> Any:
     name, password = read_demo(site.game.root / "world" / "build_demo.py").builder
     with a_page(site.browser, Troubles(), base_url=site.base_url) as page:
         page.goto("/ai/")
-        assert page.get_by_role("heading", name="Minds").count() == 0  # hidden before the login
+        assert page.get_by_role("heading", name="Home").count() == 0  # hidden before the login
         page.goto("/auth/login/?next=/ai/")
         hand = Hand(page, "keys")
         hand.write(page.locator("input[name=username]"), name)
         hand.write(page.locator("input[name=password]"), password)
         page.keyboard.press("Enter")
-        page.get_by_role("heading", name="Minds").wait_for()
+        page.get_by_role("heading", name="Home").wait_for()
         return page.context.storage_state()
 
 
@@ -348,7 +348,7 @@ def test_new_lore_entry_is_saved_and_tested_on_the_pages(hand: Hand, site: Site,
     page.keyboard.press("Enter")
     page.locator("#tried", has_text="Activated").wait_for()
     assert violations(page) == []
-    to(hand, "Minds", site.npc, "Try a line")
+    to(hand, "Home", site.npc, "Try a line")
     hand.write(page.get_by_label("Try a line"), f"is that a {word}?")
     page.keyboard.press("Enter")
     page.locator("#woken").filter(has_text=f"lore:harbour#{entry}").wait_for()

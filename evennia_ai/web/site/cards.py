@@ -39,6 +39,7 @@ class CardsPage(Page):
     """`/ai/cards/`: the approved cards, the imports that wait for approval, and the upload form."""
 
     template = "evennia_ai/cards.html"
+    section = "cards"
 
     def page_values(self) -> dict[str, Any]:
         names = cards.CARDS.list_keys()
@@ -81,6 +82,7 @@ class CardPage(Page):
     """`/ai/cards/<name>/<number>/`: the report of a revision or import, with its actions."""
 
     template = "evennia_ai/card.html"
+    section = "cards"
 
     def page_values(self, name: str, number: int) -> dict[str, Any]:
         change = cards.CARDS.revision(name, number)

@@ -61,6 +61,7 @@ class EntryPage(Page):
     """`/ai/lore/<book>/entry/<uid>/`, and `/ai/lore/<book>/new/` for a new entry."""
 
     template = "evennia_ai/entry.html"
+    section = "lore"
 
     def page_values(self, name: str, uid: str = "") -> dict[str, Any]:
         stored = self._book(name, uid)

@@ -67,6 +67,8 @@ class Page(View):
     """A page for builders. `page_values` returns its values, which are shown as HTML or JSON."""
 
     template: ClassVar[str]
+    section: ClassVar[str] = "home"
+    """The item of the menu that the page belongs to."""
     request: HttpRequest
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -105,7 +107,12 @@ class Page(View):
         if self.request.GET.get("format") == "json":
             values = plain_value(told)
             return JsonResponse(values, status=status, json_dumps_params={"ensure_ascii": False})
-        context = {**told, **self.html_values(told), "is_admin": has_rank(self.request, ADMIN)}
+        context = {
+            "section": self.section,
+            "is_admin": has_rank(self.request, ADMIN),
+            **told,
+            **self.html_values(told),
+        }
         return render(self.request, self.template, context, status=status)
 
     def requested_page(self, count: int, size: int) -> tuple[int, int]:

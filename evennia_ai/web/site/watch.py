@@ -19,6 +19,7 @@ class WatchPage(Page):
     """
 
     template = "evennia_ai/watch.html"
+    section = "watch"
 
     def get(self, request: HttpRequest, **named: Any) -> HttpResponseBase:
         told = self.page_values()
