@@ -7,7 +7,8 @@ from typing import Any, Final
 from zlib import crc32
 
 from django import template
-from django.utils.html import format_html
+from django.urls import NoReverseMatch, reverse
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
 
@@ -97,9 +98,18 @@ def npc_of(ref: str) -> str:
 
 
 @register.filter  # type: ignore[untyped-decorator]
-def of(mapping: Mapping[str, Any], key: str) -> Any:
-    """Return the value of a key in a mapping, or None."""
-    return mapping.get(key)
+def of(mapping: Mapping[Any, Any], key: Any) -> Any:
+    """Return the value of a key in a mapping, or None. A page may have no mapping."""
+    return mapping.get(key) if mapping else None
+
+
+@register.filter  # type: ignore[untyped-decorator]
+def of_part(marks: Any, message: Mapping[str, Any]) -> Mapping[int, Any]:
+    """Return the places of highlighted words in a message, by the index of the part."""
+    if not marks:
+        return {}
+    count = range(len(message["parts"]))
+    return {at: marks[key] for at in count if (key := f"{message['index']}.{at}") in marks}
 
 
 @register.filter  # type: ignore[untyped-decorator]
@@ -116,6 +126,34 @@ def icon(name: str) -> SafeString:
         '<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d="{}"></path></svg>',
         ICONS[name],
     )
+
+
+@register.simple_tag  # type: ignore[untyped-decorator]
+def marked(text: str, spans: Sequence[tuple[int, int]] | None) -> SafeString:
+    """Return a text as `shown` does, with the words at these places highlighted."""
+    pieces, at = [], 0
+    for start, end in spans or ():
+        pieces += [(_inert(text[at:start]), _inert(text[start:end]))]
+        at = end
+    return format_html("{}{}", format_html_join("", "{}<mark>{}</mark>", pieces), _inert(text[at:]))
+
+
+def _inert(text: str) -> str:
+    """Return a piece of a text as `shown` does, with the line break at its end."""
+    return str(shown(f"{text}."))[:-1]
+
+
+@register.simple_tag(takes_context=True)  # type: ignore[untyped-decorator]
+def pages_address(context: Mapping[str, Any]) -> str:
+    """Return the address of the pages, "" if the game has none or this user may not open them."""
+    try:
+        address = reverse("evennia_ai:village")
+    except NoReverseMatch:
+        return ""
+    # Imported here because it needs the running game, which not every process with templates has.
+    from evennia_ai.web.site.page import BUILDER, has_rank
+
+    return str(address) if has_rank(context["request"], BUILDER) else ""
 
 
 @register.simple_tag  # type: ignore[untyped-decorator]

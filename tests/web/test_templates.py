@@ -24,7 +24,7 @@ tokens_before changed_tokens limit_tokens sent_tokens stable_tokens shared_token
 output_tokens cached_tokens changed_messages shared_messages depth_before importance players
 cached_percent failures times entries on constant awake hidden never always waiting passages
 search whole_tokens cells folded left_out in_force older newer previous next shown_revision status
-ref mark sha256"""
+ref mark sha256 checked total"""
 NUMBERS = frozenset(_WORDS.split())
 """The last words of values that are numbers, or marks and hashes made by this package."""
 

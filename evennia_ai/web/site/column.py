@@ -79,6 +79,7 @@ def _messages(report: Report) -> Iterator[dict[str, Any]]:
         yield {
             "index": index,
             "number": number_of(report, index),
+            "record": message.record or "",
             "role": message.role,
             "speaker": message.name or "",
             "block": message.block,

@@ -6,6 +6,7 @@ If a text cannot be saved, the form is shown again with what was typed and says 
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final, get_args
 
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
@@ -33,6 +34,7 @@ from evennia_ai.npc.mind.viewers import viewer_of
 from evennia_ai.npc.views.parse_cache import attached_book
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.authored.lorebooks import StoredBook
+from evennia_ai.web.site.kept import foreseen_changes
 from evennia_ai.web.site.next import MOST_TYPED, visible_preview
 from evennia_ai.web.site.page import Page, find_npc_ref, name_of, read_seen_revision
 
@@ -69,11 +71,16 @@ class EntryPage(Page):
         return self._form(stored, uid, fields)
 
     def post(self, request: HttpRequest, name: str, uid: str = "") -> HttpResponseBase:
-        """Save the entry of the form."""
+        """Save the entry of the form, or say which kept answers that would change."""
         stored = self._book(name, uid)
         typed: dict[str, Any] = dict(_NEW)
         try:
             typed = _typed(request.POST)
+            if request.POST.get("do") == "check":
+                edit = partial(self._saved, stored, uid, typed)
+                foreseen = foreseen_changes(request.user, edit)
+                told = self._form(stored, uid, {**typed, **_as_typed(request.POST)})
+                return self.render_values({**told, "foreseen": foreseen})
             made = self._saved(stored, uid, typed)
         except NotPermittedError:
             raise

@@ -1,12 +1,15 @@
 """The base class of pages: access, HTML or JSON of the same values, headers, and errors.
 
-A player who opens a page gets the answer for a missing page (404), so players do not learn that it
-exists.
+Anyone who is not logged in gets the game's login page first. A player who opens a page gets the
+answer for a missing page (404), so players do not learn that it exists.
 """
 
+import json
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Any, ClassVar, Final
 
+from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
 from django.core.signals import got_request_exception
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
@@ -73,7 +76,10 @@ class Page(View):
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not has_rank(request, BUILDER):
-            raise Http404
+            is_for_people = request.method == "GET" and request.GET.get("format") != "json"
+            if request.user.is_authenticated or not is_for_people:
+                raise Http404
+            return redirect_to_login(request.get_full_path())
         try:
             response = super().dispatch(request, *args, **kwargs)
         except NotStoredError as error:
@@ -145,6 +151,18 @@ class Page(View):
         if self.request.GET.get("format") == "json":
             return JsonResponse(told, status=status)
         return render(self.request, "evennia_ai/problem.html", told, status=status)
+
+
+class LivePage(Page):
+    """A page whose script asks again every few seconds. The answer is 304 if nothing changed."""
+
+    def get(self, request: HttpRequest, **named: Any) -> HttpResponseBase:
+        told = self.page_values(**named)
+        values = json.dumps(plain_value(told), sort_keys=True)
+        tag = f'"{int(sha256(values.encode()).hexdigest()[:16], 16)}"'
+        if request.headers.get("If-None-Match") == tag:
+            return HttpResponse(status=304)
+        return self.render_values({**told, "tag": tag})
 
 
 def has_rank(request: HttpRequest, rank: str) -> bool:

@@ -5,8 +5,8 @@ thread.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from evennia.objects.models import ObjectDB
@@ -25,15 +25,9 @@ from evennia_ai.npc.knowledge import search
 from evennia_ai.npc.knowledge.guarding import is_held_by_lock, searchable_bases
 from evennia_ai.npc.mind import emergency
 from evennia_ai.npc.mind.actors import actor_of
+from evennia_ai.npc.mind.home import Home, home_now
 from evennia_ai.npc.mind.memory_list import ListedMemory, list_memories
-from evennia_ai.npc.mind.status import (
-    GameNow,
-    NPCRow,
-    NPCStatus,
-    game_now,
-    npcs_now,
-    stored_status,
-)
+from evennia_ai.npc.mind.status import GameNow, NPCStatus, game_now, stored_status
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.npc_settings import given_to, settings_of
 from evennia_ai.npc.runtime import runtime
@@ -85,10 +79,10 @@ def preview(ref: str, line: str, *, account: Any) -> Report:
     return found
 
 
-def with_now(rows: Sequence[NPCRow]) -> list[NPCRow]:
-    """Return the states of NPCs with what they do now. No object is loaded."""
-    states = _in_the_reactor(lambda: npcs_now(runtime(), rows, now=time.time()))
-    return [replace(row, now=now) for row, now in zip(rows, states, strict=True)]
+def home(stored: Home) -> Home:
+    """Return the home with what NPCs do now. No object is loaded."""
+    found: Home = _in_the_reactor(lambda: home_now(runtime(), stored, now=time.time()))
+    return found
 
 
 def npc_status(ref: str) -> NPCStatus:

@@ -5,7 +5,7 @@ again with it. Nothing is stored until the builder saves the edits as revisions.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -14,6 +14,8 @@ from django.urls import reverse
 
 from evennia_ai.engine.errors import EvenniaAIError, ReplayError
 from evennia_ai.engine.history.turn.manifest import request_in_words
+from evennia_ai.engine.inputs import Inputs
+from evennia_ai.engine.lorebook.book import names_of
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.views.looking import (
     past_inputs_for,
@@ -26,11 +28,13 @@ from evennia_ai.npc.views.looking import (
 from evennia_ai.npc.views.recomposing import NotReadBackError, PastInputs, PastReader, compare_turn
 from evennia_ai.npc.views.trials import Trial, places
 from evennia_ai.npc.views.visibility import Seer
+from evennia_ai.npc.views.why import Because, marked_spans, why_active
 from evennia_ai.store import model_calls
 from evennia_ai.store.history import past_turns, turns
 from evennia_ai.store.history.branches import npc_of
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.web.site.column import column_of, column_rows
+from evennia_ai.web.site.kept import foreseen_changes
 from evennia_ai.web.site.page import Page, name_of
 from evennia_ai.web.site.saving import SEEN, Saver, current_revisions, read_seen_revisions
 from evennia_ai.web.site.trying import (
@@ -41,6 +45,8 @@ from evennia_ai.web.site.trying import (
     undo_links,
 )
 
+MOST_SAID_BEFORE: Final = 4
+"""How many messages of the conversation the page shows above what the turn answers."""
 MOST_AGAINST: Final = 200
 SLICE: Final = 20
 """The most turns that one request compares. The page then requests the next ones."""
@@ -111,13 +117,20 @@ class TurnPage(Page):
             self._past = self._past or past_inputs_for(self._seer, self._turn)
         except NotReadBackError as error:
             problem = str(error)
-        found = places(trial_inputs(self._past, trial)) if self._past else {}
+        inputs = trial_inputs(self._past, trial) if self._past else None
+        found = places(inputs) if inputs else {}
+        reasons = why_active(inputs) if inputs else ()
         here = {o: p for o, p in found.items() if o in told["by_origin"]}
         said = sum(message["said"] for message in told["messages"])
         there = places(self._past.inputs) if self._past else {}
         edited = [there[edit.origin] for edit in trial.edits if edit.origin in there]
         return {
             "rows": list(column_rows(told["messages"], everything="all" in self.request.GET)),
+            "because": {one.item: one for one in reasons},
+            "titles": _titles(inputs) if inputs else {},
+            "marks": _marks(told["messages"], reasons),
+            "exchange": _exchange(told["messages"]),
+            "may_keep": ref == npc_of(ref) and not told["hidden"],
             "movable": {
                 origin: {
                     "depth": place.depth,
@@ -145,7 +158,7 @@ class TurnPage(Page):
         }
 
     def post(self, request: HttpRequest, ref: str, number: int) -> HttpResponseBase:
-        """Save the edits of the form as revisions."""
+        """Save the edits of the form as revisions, or say which kept answers they would change."""
         trial = trial_in(request)
         past = past_inputs_for(seer_for(request.user, ref), turns.get_turn(ref, number))
         saver = Saver(
@@ -153,7 +166,11 @@ class TurnPage(Page):
             npc_ref=npc_of(ref),
             seen=read_seen_revisions(request.POST.getlist(SEEN)),
         )
-        saver.save(trial, places(past.inputs))
+        save = partial(saver.save, trial, places(past.inputs))
+        if request.POST.get("do") == "check":
+            foreseen = foreseen_changes(request.user, save)
+            return self.render_values({**self.page_values(ref, number), "foreseen": foreseen})
+        save()
         where = reverse("evennia_ai:turn", kwargs={"ref": ref, "number": number})
         return HttpResponseRedirect(f"{where}?{trial_query(trial, saved=str(len(trial.edits)))}")
 
@@ -161,6 +178,35 @@ class TurnPage(Page):
 def trial_inputs(past: PastInputs, trial: Trial) -> Any:
     """Return the inputs of the turn, changed by the trial."""
     return trial(past) if trial.edits else past.inputs
+
+
+def _exchange(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the last messages of the conversation and what the turn answers."""
+    said = [one for one in messages if one["said"] and not one["calls"]]
+    return [*said[-MOST_SAID_BEFORE:], *(one for one in messages if one["block"] == "event")]
+
+
+def _titles(inputs: Inputs) -> dict[str, str]:
+    """Return the names that authors gave the texts of a prompt, by origin."""
+    components = (one.component for one in inputs.components.compiled.members)
+    named = {f"component:{one.key}": one.name for one in components if one.name}
+    return {**named, **names_of(inputs.books)}
+
+
+def _marks(
+    messages: Sequence[Mapping[str, Any]], reasons: Sequence[Because]
+) -> dict[str, list[tuple[int, int]]]:
+    """Return the words to highlight, by message and part, such as "3.0"."""
+    return {
+        f"{message['index']}.{at}": spans
+        for message in messages
+        for at, part in enumerate(message["parts"])
+        if (
+            spans := marked_spans(
+                part["text"], reasons, record=message["record"], origin=part["origin"]
+            )
+        )
+    }
 
 
 def _status(trial: Trial, here: Mapping[str, Any], said: int) -> str:
