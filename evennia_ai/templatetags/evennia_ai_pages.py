@@ -64,6 +64,13 @@ def when(seconds: float | None) -> str:
 
 
 @register.filter  # type: ignore[untyped-decorator]
+def clock(seconds: float) -> str:
+    """Return a time of today as hour and minute, and an older one with its date."""
+    at, now = localtime(datetime.fromtimestamp(seconds, tz=UTC)), localtime()
+    return str(at.strftime("%H:%M" if at.date() == now.date() else "%Y-%m-%d %H:%M"))
+
+
+@register.filter  # type: ignore[untyped-decorator]
 def taken(seconds: float | None) -> str:
     """Return a duration in seconds as text, or "under way" for None."""
     return "under way" if seconds is None else f"{seconds:.1f} s"

@@ -60,6 +60,8 @@ class Problem:
     """The NPC whose page helps; "" if the problem concerns no single NPC."""
     turn: int | None = None
     """The turn of the NPC whose page helps."""
+    is_hint: bool = False
+    """True if nothing is broken, and the advice only makes the game better."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +167,7 @@ def _problems(home: Home) -> Iterator[Problem]:
         yield Problem(
             text="No model is connected: NPCs quote sentences of your texts.",
             advice="Set EVENNIA_AI_BASE_URL and EVENNIA_AI_MODEL in server/conf/settings.py.",
+            is_hint=True,
         )
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from evennia_ai.engine.compose import compose_with_lore
 from evennia_ai.engine.inputs import Inputs
+from evennia_ai.engine.lorebook.activation.activation import Activation
 from evennia_ai.engine.lorebook.activation.candidate import ActiveEntry, Judgement
 from evennia_ai.engine.lorebook.activation.reasons import SOURCES, secondary_keys_in_words
 from evennia_ai.engine.lorebook.book import names_of
@@ -46,13 +46,16 @@ class Because:
         return f"because {self.lead}{words}{self.tail}"
 
 
-def why_active(inputs: Inputs) -> tuple[Because, ...]:
-    """Return why each entry of lore is active in the prompt that is composed from these inputs.
+def titles_of(inputs: Inputs) -> dict[str, str]:
+    """Return the names that authors gave the components and the lore of a prompt, by origin."""
+    components = (one.component for one in inputs.components.compiled.members)
+    named = {f"component:{one.key}": one.name for one in components if one.name}
+    return {**named, **names_of(inputs.books)}
 
-    Raises:
-        BudgetError: The required texts do not fit the limit.
-    """
-    lore, names = compose_with_lore(inputs).lore, names_of(inputs.books)
+
+def why_active(inputs: Inputs, lore: Activation) -> tuple[Because, ...]:
+    """Return why each active entry of lore is in the prompt that was composed from these inputs."""
+    names = names_of(inputs.books)
     entries = {entry.label: entry for entry in lore.entries}
     return tuple(
         _because(item, judgement, inputs, entries, names)
@@ -129,7 +132,7 @@ def marked_spans(
     """
     found: list[tuple[int, int]] = []
     for one in reasons:
-        is_here = one.record == record if one.record else one.origin == origin
+        is_here = one.origin == origin if one.origin else one.record == record
         at = text.find(one.text) if one.text and is_here else -1
         if at >= 0:
             found.append((at + one.start, at + one.start + len(one.words)))

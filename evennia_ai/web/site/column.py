@@ -19,6 +19,7 @@ from evennia_ai.engine.prompt.report import (
     token_shares,
 )
 from evennia_ai.engine.prompt.trace import Verdict
+from evennia_ai.npc.views.why import Because, marked_spans
 
 BAR_CELLS: Final = 1000
 MOST_ITEMS: Final = 50
@@ -121,6 +122,27 @@ def _by_reason(left: Sequence[Verdict]) -> list[dict[str, Any]]:
         for (stage, reason), items in reasons.items()
     ]
     return sorted(told, key=lambda one: -int(str(one["count"])))
+
+
+def why_values(
+    messages: Sequence[Mapping[str, Any]], reasons: Sequence[Because], titles: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return why lore is active, the names of texts, and the words to highlight in the messages.
+
+    The words are named by message and part, such as "3.0".
+    """
+    spans = {
+        f"{message['index']}.{at}": marked_spans(
+            part["text"], reasons, record=message["record"], origin=part["origin"]
+        )
+        for message in messages
+        for at, part in enumerate(message["parts"])
+    }
+    return {
+        "because": {one.item: one for one in reasons},
+        "titles": titles,
+        "marks": {at: found for at, found in spans.items() if found},
+    }
 
 
 def column_rows(

@@ -34,8 +34,9 @@ from evennia_ai.npc.mind.viewers import viewer_of
 from evennia_ai.npc.views.parse_cache import attached_book
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.authored.lorebooks import StoredBook
+from evennia_ai.web.site import running_game
 from evennia_ai.web.site.kept import foreseen_changes
-from evennia_ai.web.site.next import MOST_TYPED, visible_preview
+from evennia_ai.web.site.next import MOST_TYPED
 from evennia_ai.web.site.page import Page, find_npc_ref, name_of, read_seen_revision
 
 PLACES: Final = (
@@ -121,7 +122,7 @@ class EntryPage(Page):
         """Return whether a line would activate the entry for an NPC, and the reason."""
         line = self.request.GET["say"][:MOST_TYPED].strip()
         ref = find_npc_ref(self.request.GET.get("npc", ""))
-        report = visible_preview(self.request.user, ref, line)
+        report = running_game.preview(ref, line, account=self.request.user).report
         found = [one for one in report.verdicts if one.item == f"lore:{name}#{uid}"]
         left = next((one for one in found if not one.kept), None)
         wakes = bool(found) and left is None

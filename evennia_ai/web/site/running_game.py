@@ -35,6 +35,7 @@ from evennia_ai.npc.senses.presence import HasMind, object_of
 from evennia_ai.npc.tools.knowledge import USUAL_HITS
 from evennia_ai.npc.tools.registry import choice_of
 from evennia_ai.npc.views.looking import foreseen_report
+from evennia_ai.npc.views.why import Because, titles_of, why_active
 from evennia_ai.store.history.branches import npc_of
 from evennia_ai.store.knowledge import knowledge_bases
 
@@ -59,8 +60,18 @@ def character_refs(account: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(str, (*now, *own))))
 
 
-def preview(ref: str, line: str, *, account: Any) -> Report:
-    """Return the report of the prompt that an NPC would send if the account now said `line`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """A prompt that an NPC would send, and why its lore would be active."""
+
+    report: Report
+    reasons: tuple[Because, ...]
+    titles: Mapping[str, str]
+    """The names of its texts, by origin."""
+
+
+def preview(ref: str, line: str, *, account: Any) -> Preview:
+    """Return the prompt that an NPC would send if the account now said `line`.
 
     What the account may not see is hidden. "" means a prompt without a line. Nothing is stored and
     no model is asked.
@@ -70,12 +81,15 @@ def preview(ref: str, line: str, *, account: Any) -> Report:
         BudgetError: The turn would fail with this line.
     """
 
-    def composed() -> Report:
+    def composed() -> Preview:
         speaker = next(iter(character_refs(account)), "")
         inputs = _npc(ref).ai.foreseen(line or None, object_of(speaker))
-        return foreseen_report(seer_for(account, ref), inputs)[1]
+        seer = seer_for(account, ref)
+        made, report = foreseen_report(seer, inputs)
+        seen = seer.seen(inputs).inputs
+        return Preview(report=report, reasons=why_active(seen, made.lore), titles=titles_of(seen))
 
-    found: Report = _in_the_reactor(composed)
+    found: Preview = _in_the_reactor(composed)
     return found
 
 

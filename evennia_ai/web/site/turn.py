@@ -12,10 +12,10 @@ from typing import Any, Final
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
+from evennia_ai.engine.compose import compose_with_lore
 from evennia_ai.engine.errors import EvenniaAIError, ReplayError
 from evennia_ai.engine.history.turn.manifest import request_in_words
-from evennia_ai.engine.inputs import Inputs
-from evennia_ai.engine.lorebook.book import names_of
+from evennia_ai.engine.prompt.time_line import without_time_line
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.views.looking import (
     past_inputs_for,
@@ -28,12 +28,12 @@ from evennia_ai.npc.views.looking import (
 from evennia_ai.npc.views.recomposing import NotReadBackError, PastInputs, PastReader, compare_turn
 from evennia_ai.npc.views.trials import Trial, places
 from evennia_ai.npc.views.visibility import Seer
-from evennia_ai.npc.views.why import Because, marked_spans, why_active
+from evennia_ai.npc.views.why import titles_of, why_active
 from evennia_ai.store import model_calls
 from evennia_ai.store.history import past_turns, turns
 from evennia_ai.store.history.branches import npc_of
 from evennia_ai.store.history.turns import StoredTurn
-from evennia_ai.web.site.column import column_of, column_rows
+from evennia_ai.web.site.column import column_of, column_rows, why_values
 from evennia_ai.web.site.kept import foreseen_changes
 from evennia_ai.web.site.page import Page, name_of
 from evennia_ai.web.site.saving import SEEN, Saver, current_revisions, read_seen_revisions
@@ -119,16 +119,14 @@ class TurnPage(Page):
             problem = str(error)
         inputs = trial_inputs(self._past, trial) if self._past else None
         found = places(inputs) if inputs else {}
-        reasons = why_active(inputs) if inputs else ()
+        reasons = why_active(inputs, compose_with_lore(inputs).lore) if inputs else ()
         here = {o: p for o, p in found.items() if o in told["by_origin"]}
         said = sum(message["said"] for message in told["messages"])
         there = places(self._past.inputs) if self._past else {}
         edited = [there[edit.origin] for edit in trial.edits if edit.origin in there]
         return {
             "rows": list(column_rows(told["messages"], everything="all" in self.request.GET)),
-            "because": {one.item: one for one in reasons},
-            "titles": _titles(inputs) if inputs else {},
-            "marks": _marks(told["messages"], reasons),
+            **why_values(told["messages"], reasons, titles_of(inputs) if inputs else {}),
             "exchange": _exchange(told["messages"]),
             "may_keep": ref == npc_of(ref) and not told["hidden"],
             "movable": {
@@ -182,31 +180,14 @@ def trial_inputs(past: PastInputs, trial: Trial) -> Any:
 
 def _exchange(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the last messages of the conversation and what the turn answers."""
-    said = [one for one in messages if one["said"] and not one["calls"]]
-    return [*said[-MOST_SAID_BEFORE:], *(one for one in messages if one["block"] == "event")]
-
-
-def _titles(inputs: Inputs) -> dict[str, str]:
-    """Return the names that authors gave the texts of a prompt, by origin."""
-    components = (one.component for one in inputs.components.compiled.members)
-    named = {f"component:{one.key}": one.name for one in components if one.name}
-    return {**named, **names_of(inputs.books)}
-
-
-def _marks(
-    messages: Sequence[Mapping[str, Any]], reasons: Sequence[Because]
-) -> dict[str, list[tuple[int, int]]]:
-    """Return the words to highlight, by message and part, such as "3.0"."""
-    return {
-        f"{message['index']}.{at}": spans
-        for message in messages
-        for at, part in enumerate(message["parts"])
-        if (
-            spans := marked_spans(
-                part["text"], reasons, record=message["record"], origin=part["origin"]
-            )
-        )
-    }
+    said = [one for one in messages if one["said"] and not one["calls"]][-MOST_SAID_BEFORE:]
+    return [
+        {
+            **one,
+            "parts": [{**part, "text": without_time_line(part["text"])} for part in one["parts"]],
+        }
+        for one in (*said, *(one for one in messages if one["block"] == "event"))
+    ]
 
 
 def _status(trial: Trial, here: Mapping[str, Any], said: int) -> str:

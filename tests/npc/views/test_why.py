@@ -2,6 +2,7 @@
 
 import pytest
 
+from evennia_ai.engine.compose import compose_with_lore
 from evennia_ai.engine.prompt.components import GAME
 from evennia_ai.npc.views.looking import past_reader
 from evennia_ai.npc.views.why import Because, marked_spans, why_active
@@ -28,7 +29,8 @@ def reasons(stage):
     def why():
         turn = turns.last_turn(stage.npc.ai.ref)
         inputs = past_reader().inputs(turn).inputs
-        return {one.item.partition("#")[2]: one for one in why_active(inputs)}
+        lore = compose_with_lore(inputs).lore
+        return {one.item.partition("#")[2]: one for one in why_active(inputs, lore)}
 
     return why
 
@@ -45,7 +47,7 @@ def reasons(stage):
         (
             ["Oren, the quay?", *["Oren, hm?"] * 2],
             "6",
-            "because sticky: activated earlier and stays for 1 more message, including this one",
+            "because it was activated earlier and stays for 1 more turn, including this one",
         ),
     ],
 )
@@ -71,14 +73,7 @@ def test_words_are_marked_in_the_message_and_in_the_text_of_the_other_entry(stag
 
 def test_overlapping_words_are_marked_once():
     def found(words, start):
-        return Because(
-            item="lore:a#0",
-            lead="Anna said",
-            words=words,
-            record="7",
-            text="the ferry",
-            start=start,
-        )
+        return Because(item="x", lead="y", words=words, record="7", text="the ferry", start=start)
 
     both = (found("the ferry", 0), found("ferry", 4))
     assert marked_spans("the ferry", both, record="7") == [(0, 9)]
