@@ -111,7 +111,7 @@ def test_one_line_adds_the_commands(report):
 
 
 def test_one_line_adds_the_pages(report):
-    assert report["PAGES"] == ["404", "200", "True"]
+    assert report["PAGES"] == ["302", "200", "True"]
     assert report["STATIC"] == ["True"] * 3
 
 

@@ -49,6 +49,7 @@ def addresses(stage):
         f"{npc}diff/4/5/",
         f"{npc}diff/5/5/?with=component:weather.depth=4",
         f"{npc}against/?with=component:weather.depth=4",
+        "/ai/kept/",
         "/ai/lore/",
         "/ai/lore/harbour/",
         "/ai/lore/harbour/new/",
@@ -83,12 +84,13 @@ def as_json(browser, address):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("rank", ["", "Player", "Helper"])
-def test_pages_are_not_found_without_the_permission_of_builders(played, browser, rank):
+@pytest.mark.parametrize(("rank", "status"), [("", 302), ("Player", 404), ("Helper", 404)])
+def test_pages_are_not_found_without_the_permission_of_builders(played, browser, rank, status):
     client = browser(rank)
     posts = [f"/ai/npc/{played.npc.ai.ref}/pause/", "/ai/live/stop/", turn_page(played)]
     posts += ["/ai/kb/library/vault/", f"/ai/drafts/{played.draft}/"]
-    found = {client.get(address).status_code for address in addresses(played)}
+    assert {client.get(address).status_code for address in addresses(played)} == {status}
+    found = {client.get(address, {"format": "json"}).status_code for address in addresses(played)}
     found |= {client.post(address, {"do": "pause"}).status_code for address in posts}
     assert (found, dict(halts())) == ({404}, {})
 
