@@ -6,7 +6,6 @@ If a text cannot be saved, the form is shown again with what was typed and says 
 
 import json
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, Final, get_args
 
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
@@ -75,13 +74,14 @@ class EntryPage(Page):
         """Save the entry of the form, or say which kept answers that would change."""
         stored = self._book(name, uid)
         typed: dict[str, Any] = dict(_NEW)
+        if request.POST.get("do") == "check":
+            foreseen = foreseen_changes(
+                request.user, lambda: self._saved(stored, uid, _typed(request.POST))
+            )
+            told = self._form(stored, uid, {**typed, **_as_typed(request.POST)})
+            return self.render_values({**told, "foreseen": foreseen})
         try:
             typed = _typed(request.POST)
-            if request.POST.get("do") == "check":
-                edit = partial(self._saved, stored, uid, typed)
-                foreseen = foreseen_changes(request.user, edit)
-                told = self._form(stored, uid, {**typed, **_as_typed(request.POST)})
-                return self.render_values({**told, "foreseen": foreseen})
             made = self._saved(stored, uid, typed)
         except NotPermittedError:
             raise
@@ -239,6 +239,7 @@ def _as_typed(form: Mapping[str, str]) -> dict[str, Any]:
         "constant": "constant" in form,
         "enabled": "enabled" in form,
         "position": form.get("position", "after"),
+        "logic": form.get("logic", "any"),
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
-from evennia_ai.engine.errors import NotStoredError
+from evennia_ai.engine.errors import EvenniaAIError, NotStoredError
 from evennia_ai.formats.kept import change_lines
 from evennia_ai.npc.mind.kept import (
     accept_case,
@@ -91,11 +91,14 @@ class KeptCasePage(Page):
 def foreseen_changes(looker: Any, edit: Callable[[], object]) -> dict[str, Any]:
     """Return which kept answers an edit would give another prompt, as values of a page.
 
-    Raises:
-        EvenniaAIError: The edit was refused, as it would be if it were saved.
+    If the edit would be refused, they say why.
     """
-    found = foresee_edit(edit)
+    try:
+        found = foresee_edit(edit)
+    except EvenniaAIError as error:
+        return {"problem": str(error), "checked": 0, "total": 0, "cases": []}
     return {
+        "problem": "",
         "checked": found.checked,
         "total": found.total,
         "cases": [{**_row(one), "difference": _visible(looker, one)} for one in found.cases],
