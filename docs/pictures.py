@@ -18,8 +18,6 @@ from tests.acceptance.games import builder_beside_npc, copied_game, started
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"
 HOME = {"width": 1280, "height": 480}
-TALL = {"width": 1280, "height": 3000}
-"""Tall enough that the browser draws every row of a prompt."""
 WIDE = {"width": 1280, "height": 800}
 SMALL_TALK = {"Brida": "Brida, what is this place?", "Ismay": "Ismay, what of the light?"}
 
@@ -65,7 +63,6 @@ def take_pictures() -> None:
         page.screenshot(path=IMAGES / "home.png")
         page.get_by_role("link", name=f"turn {len(lines)}: why?").first.click()
         page.locator(".why mark").first.wait_for()
-        page.set_viewport_size(TALL)
         _save(page, "turn-why.png", top=".trail", height=880)
         _save(page, "turn-column.png", top=".row[data-said]", height=640)
         page.set_viewport_size(WIDE)
@@ -78,8 +75,8 @@ def take_pictures() -> None:
 def _save(page: Any, name: str, *, top: str, height: int) -> None:
     """Save a picture of the page that begins a little above the first element `top`."""
     start = max(0, page.locator(top).first.bounding_box()["y"] - 12)
-    clip = {"x": 0, "y": start, "width": TALL["width"], "height": height}
-    page.screenshot(path=IMAGES / name, clip=clip)
+    clip = {"x": 0, "y": start, "width": HOME["width"], "height": height}
+    page.screenshot(path=IMAGES / name, clip=clip, full_page=True)
 
 
 if __name__ == "__main__":
