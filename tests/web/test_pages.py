@@ -162,6 +162,19 @@ def test_column_of_a_turn_equals_the_report_in_the_game(played, browser):
         assert set(re.findall(r'data-origin="([^"]+)"', text)) == in_parts
 
 
+def test_turn_page_says_why_lore_is_active_and_marks_the_words(played, browser):
+    client = browser("Builder")
+    told = as_json(client, turn_page(played, 1))
+    why = {one["item"]: one["sentence"] for one in told["why"]}
+    assert why["lore:harbour#0"] == 'because Anna said "ferry"'
+    assert why["lore:harbour#5"] == "because it is always active"
+    assert why["lore:harbour#2"] == "because 'harbour#0' mentions \"tide\""
+    page = client.get(turn_page(played, 1)).content.decode()
+    assert "Oren, when does the <mark>ferry</mark> sail?</p>" in page
+    assert "The ferry sails with the <mark>tide</mark>." in page
+    assert 'because Anna said <mark class="kind-E">ferry</mark>' in " ".join(page.split())
+
+
 def test_list_of_npcs_shows_their_states(played, browser):
     [oren] = as_json(browser("Builder"), "/ai/?find=oren")["npcs"]
     assert oren["name"] == "Oren"

@@ -4,7 +4,7 @@ This module decides nothing. The report says what was sent and why, and `npc.vie
 already removed what the viewer may not see.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evennia_ai.engine.prompt.report import (
@@ -122,6 +122,11 @@ def _by_reason(left: Sequence[Verdict]) -> list[dict[str, Any]]:
         for (stage, reason), items in reasons.items()
     ]
     return sorted(told, key=lambda one: -int(str(one["count"])))
+
+
+def sentences(reasons: Iterable[Because]) -> list[dict[str, str]]:
+    """Return why lore is active as plain values."""
+    return [{"item": one.item, "sentence": one.sentence} for one in reasons]
 
 
 def why_values(

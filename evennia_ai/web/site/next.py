@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from evennia_ai.web.site import running_game
-from evennia_ai.web.site.column import column_of, column_rows, why_values
+from evennia_ai.web.site.column import column_of, column_rows, sentences, why_values
 from evennia_ai.web.site.page import Page, name_of
 
 MOST_TYPED: Final = 1000
@@ -27,6 +27,7 @@ class NextPage(Page):
             "ref": ref,
             "name": name_of(ref),
             "say": line,
+            "why": sentences(self._preview.reasons),
             "lore": [one for one in column["kept"] if one["item"].startswith("lore:")],
             **column,
         }
