@@ -144,7 +144,8 @@ def why_values(
         for at, part in enumerate(message["parts"])
     }
     return {
-        "because": {one.item: one for one in reasons},
+        # Lore that somebody's words activated comes before lore that is always active.
+        "because": {one.item: one for one in sorted(reasons, key=lambda one: not one.words)},
         "titles": titles,
         "marks": {at: found for at, found in spans.items() if found},
     }
