@@ -31,9 +31,12 @@ from evennia_ai.web.site.page import HEADERS
 from tests.npc.scripted_games import CARD
 from tests.web.conftest import SECRET, acting
 
-VENDOR = Path(evennia_ai.__file__).parent / "static" / "evennia_ai" / "vendor"
+STATIC = Path(evennia_ai.__file__).parent / "static"
+VENDOR = STATIC / "evennia_ai" / "vendor"
 MOST_QUERIES = 80
 MOST_NODES = 1500
+MOST_BYTES = 150_000
+"""The most bytes of a page with its scripts and style sheets, not compressed."""
 
 
 def addresses(stage):
@@ -106,6 +109,9 @@ def test_builders_get_every_page_without_active_content(played, browser, rank):
         assert {name: answer[name] for name in HEADERS} == HEADERS
         assert acting(text) == [], address
         assert len(re.findall(r"<[a-z]", text)) <= MOST_NODES, address
+        files = re.findall(r'(?:src|href)="/static/([^"]+)"', text)
+        weight = len(answer.content) + sum((STATIC / one).stat().st_size for one in files)
+        assert files and weight <= MOST_BYTES, address
 
 
 def test_words_of_players_are_shown_as_text(played, browser):
