@@ -103,9 +103,9 @@ def _command(command: Any) -> str:
     switches = ", ".join(f"`{name}`" for name in command.verbs if name)
     facts = [f"{summary}."]
     if command.aliases:
-        facts.append(f"Other names: {', '.join(f'`{name}`' for name in command.aliases)}.")
+        facts.append(f"Other names: {', '.join(f'`{name.strip()}`' for name in command.aliases)}.")
     facts += [f"Switches: {switches or 'none'}.", f"Lock: `{command.locks}`."]
-    parts = [f"## {command.key}", *facts, _fenced(rest)]
+    parts = [f"## {str(command.key).strip()}", *facts, _fenced(rest)]
     for topic in more.split("\n## ")[1:]:
         name, _, text = topic.partition("\n")
         parts += [f"### {command.key}: {name}", f"`help {command.key}/{name}`", _fenced(text)]

@@ -41,14 +41,14 @@ def said_twice(stage: Any) -> Walk:
 
 
 def test_walk_follows_a_line_to_its_reply(stage: Any) -> None:
-    bounded("say", said_twice(stage), files=110, moves=790)
+    bounded("say", said_twice(stage), files=110, moves=805)
 
 
 def test_walk_follows_a_line_to_its_reply_with_a_lorebook(stage: Any) -> None:
     entries = [an_entry(f"Of the {key}.", keys=[key]) for key in FIVE_KEYS]
     lorebooks.save_book("harbour", json.dumps({"entries": entries}), by=trusted("Mara"))
     lorebooks.LOREBOOKS.assign("harbour", GAME, by=trusted("Mara"))
-    bounded("say_lore", said_twice(stage), files=123, moves=890)
+    bounded("say_lore", said_twice(stage), files=123, moves=902)
 
 
 def test_walk_follows_a_prompt_with_one_lore_entry() -> None:

@@ -11,6 +11,7 @@ Welcome ashore. The people here answer when you speak to them.
     |wlook|n                         what is around you, and who
     |wsay Oren, when does the ferry leave?|n
     |wtalk oren when does the ferry leave?|n
+    |wask oren about the ferry|n
     |wwhisper oren = can you keep a secret?|n
 
 Whoever you name answers; whoever you are already talking with answers too.

@@ -5,7 +5,7 @@ from evennia.commands.cmdset import CmdSet
 from evennia_ai.commands.ai.command import CmdAI
 from evennia_ai.commands.lorekeeper import CmdLorekeeper
 from evennia_ai.commands.persona import CmdPersona
-from evennia_ai.commands.play import CmdRead, CmdShow, CmdTalk
+from evennia_ai.commands.play import CmdAsk, CmdRead, CmdShow, CmdTalk
 from evennia_ai.commands.setup.card.command import CmdCard
 from evennia_ai.commands.setup.component import CmdComponent
 from evennia_ai.commands.setup.knowledge.command import CmdKnowledge
@@ -31,6 +31,7 @@ class AICmdSet(CmdSet):
             CmdPreset,
             CmdAI,
             CmdTalk,
+            CmdAsk,
             CmdShow,
             CmdRead,
             CmdPersona,

@@ -122,12 +122,13 @@ def npc_named(caller: Any, name: str) -> Any:
     return _one(caller, name, what="NPC", accepts=lambda found: isinstance(found, HasMind))
 
 
-def npc_here(caller: Any, name: str, *, hook: str = "") -> Any:
+def npc_here(caller: Any, name: str, *, hook: str = "", exact: bool = False) -> Any:
     """Return the NPC of this name in the caller's room.
 
-    With `hook` also an object without a mind that has a method of this name.
+    With `hook` also an object without a mind that has a method of this name. With `exact` the
+    beginning of a name is not enough.
     """
-    there = caller.search(name, location=caller.location, quiet=True)
+    there = caller.search(name, location=caller.location, quiet=True, exact=exact)
     meant = [it for it in there if isinstance(it, HasMind) or (hook and hasattr(it, hook))]
     found = {f"{name}-{n}": it for n, it in enumerate(meant, start=1)}
     return _only(found, name, nobody=f"There is nobody called '{name}' here to talk to.")

@@ -1,9 +1,14 @@
-"""The commands of players: `talk` to an NPC, `show` it something, `read` a text."""
+"""The commands of players: `talk` to, `ask` and `tell` an NPC, `show` it a thing, `read` a text."""
 
-from typing import Any, Final
+import re
+from collections.abc import Mapping
+from copy import copy
+from typing import Any, ClassVar, Final
 
-from evennia_ai.commands.base import CommandError, StrictCommand
-from evennia_ai.commands.naming import npc_here
+from evennia.commands.cmdhandler import cmdhandler
+
+from evennia_ai.commands.base import CommandError, Run, StrictCommand
+from evennia_ai.commands.naming import SeveralCalledSoError, npc_here
 from evennia_ai.npc.senses.happenings import item_name
 from evennia_ai.npc.senses.presence import HasMind
 from evennia_ai.npc.senses.text import plain_name
@@ -140,10 +145,13 @@ class CmdTalk(StrictCommand):
     help_category = "General"
     auto_help = True
     verbs = {"": "talk"}
+    usage: ClassVar[str] = "talk <name> = <text>"
 
     def talk(self) -> None:
         """Say the text aloud to the NPC that was named."""
-        npc, text = self._to_whom()
+        self._say_to(*self._to_whom())
+
+    def _say_to(self, npc: Any, text: str) -> None:
         if not talk_to(self.caller, npc, text):
             raise CommandError("You cannot say that.")
         if not isinstance(npc, HasMind):
@@ -157,7 +165,7 @@ class CmdTalk(StrictCommand):
         """Return the NPC and what is said to it: the text after "=", else after its name."""
         words = self.args.removeprefix("to ").split()
         if "=" in self.args or len(words) < 2:
-            name, text = self.both("talk <name> = <text>")
+            name, text = self.both(self.usage)
         else:
             name, text = "", ""
         if self.caller.location is None:
@@ -177,4 +185,119 @@ class CmdTalk(StrictCommand):
             except CommandError:
                 continue
             return found, " ".join(words[many:])
-        return self._hearer(words[0]), " ".join(words[1:])
+        return self._hearer(words[0].rstrip(",:")), " ".join(words[1:])
+
+
+_ENDS: Final = " .?!"
+
+
+class CmdAsk(CmdTalk):
+    """
+    Ask or tell a character who is here something
+
+    Usage:
+      ask <name> about <thing>
+      ask <name> for <thing>
+      ask <name> to <do something>
+      ask <name> <question>
+      tell <name> <text>
+
+    Examples:
+      ask oren about the ferry
+      ask oren when does the ferry leave?
+      tell oren good evening
+
+    You say it aloud, like talk: "ask oren about the ferry" says "Tell me about
+    the ferry." If nobody here has this name, ask and tell do what they
+    otherwise do in this game.
+    """
+
+    # The blank makes these names differ from commands of the game with the same word. Evennia keeps
+    # both, and prefers the longer name when the line is typed.
+    key = "ask "
+    aliases = ["tell "]
+    auto_help_display_key = "ask"
+    arg_regex = None
+    locks = "cmd:all()"
+    verbs = {"": "ask"}
+    usage = "ask <name> about <thing>, or: tell <name> <text>"
+
+    _SAID: ClassVar[Mapping[str, tuple[tuple[re.Pattern[str], str], ...]]] = {
+        "ask": (
+            (re.compile(r"about (.+)", re.IGNORECASE | re.DOTALL), "Tell me about {}."),
+            (re.compile(r"for (.+)", re.IGNORECASE | re.DOTALL), "May I have {}?"),
+            (re.compile(r"to (.+)", re.IGNORECASE | re.DOTALL), "Please {}."),
+        ),
+        "tell": (
+            (re.compile(r"about (.+)", re.IGNORECASE | re.DOTALL), "Let me tell you about {}."),
+            (re.compile(r"that (.+)", re.IGNORECASE | re.DOTALL), "{}."),
+            (re.compile(r"to (.+)", re.IGNORECASE | re.DOTALL), "Please {}."),
+        ),
+    }
+    """By command: what may follow the name, and what is then said."""
+
+    def func(self) -> Run:
+        """Say it to the NPC that is meant. If none is, run the game's own command of this name."""
+        own = None if self._means_npc() else self._own_command()
+        if own is None:
+            return super().func()
+        cmdhandler(
+            self.caller,
+            f" {self.raw}",
+            callertype="object",
+            session=self.session,
+            cmdobj=copy(own),
+            cmdobj_key=self._typed,
+            cmdset=self.cmdset,
+            account=self.account,
+        )
+        return None
+
+    def ask(self) -> None:
+        """Say what was asked or told aloud to the NPC that was named."""
+        npc, text = self._to_whom()
+        self._say_to(npc, self._in_words(text))
+
+    @property
+    def _typed(self) -> str:
+        """Return the word that was typed: "ask" or "tell"."""
+        return str(self.cmdstring).strip()
+
+    def _means_npc(self) -> bool:
+        """True if the line names an NPC here, or several."""
+        try:
+            if len(self.args.split()) == 1:
+                self._hearer(self.args.strip())
+            else:
+                self._to_whom()
+        except SeveralCalledSoError:
+            return True
+        except CommandError:
+            return False
+        return True
+
+    def _hearer(self, name: str) -> Any:
+        """Return the NPC of this name here.
+
+        If the game has its own command, such as `tell` for private messages, only a whole name
+        counts: such a message must not be said aloud because an NPC's name begins like a player's.
+        """
+        is_exact = self._own_command() is not None
+        return npc_here(self.caller, name, hook=OF_CONTRIB, exact=is_exact)
+
+    def _own_command(self) -> Any:
+        """Return the game's own command of this name, None if the caller has none."""
+        commands = (one for one in self.cmdset or () if one == self._typed)
+        return next((one for one in commands if one.access(self.caller, "cmd")), None)
+
+    def _in_words(self, text: str) -> str:
+        """Return what is said aloud if this follows the name."""
+        text = text.strip()
+        if len(text) > 1 and text[0] == text[-1] == '"':
+            return text[1:-1]
+        for pattern, said in self._SAID[self._typed]:
+            if found := pattern.fullmatch(text):
+                words = said.format(found[1].rstrip(_ENDS))
+                return words[0].upper() + words[1:]
+        is_open = self._typed == "ask" and text[-1:].isalnum()
+        return f"{text[0].upper()}{text[1:]}{'?' if is_open else ''}"

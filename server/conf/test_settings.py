@@ -12,6 +12,7 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}
 DEMO_WORLD = False
 EVENNIA_AI_TIME_SUFFIX = ""  # Most tests compare what was said letter by letter.
+EVENNIA_AI_GATHER_SECONDS = 0.0  # Most tests expect an answer to each line at once.
 DEMO_PASSWORDS = Logins.made({ONE_PASSWORD: "only-for-tests"})
 
 

@@ -28,6 +28,8 @@ _MAKING_TABLES = Path(__file__).with_name("making_tables.py")
 GAME = ("commands", "evennia_ai", "server", "world")
 QUICK_LOGINS = 'PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]'
 """A setting for copied games. Django's default hashing takes half of the time of a login."""
+QUICK_ANSWERS = "EVENNIA_AI_GATHER_SECONDS = 0.0"
+"""A setting for copied games, whose players say one line and wait for the answer."""
 MADE_BY_RUNNING = shutil.ignore_patterns(
     "__pycache__",
     "logs",
@@ -49,7 +51,7 @@ def copied_game(root: Path, *, settings: str = "") -> Prepared:
     before = made_once("migrated", _make_migrated, beside=root)
     played = made_once("played", partial(_make_played, before), beside=root)
     shutil.copytree(played, root, dirs_exist_ok=True)
-    _add_settings(root, settings)
+    _add_settings(root, f"{QUICK_ANSWERS}\n{settings}")
     return Prepared(installation=Unchecked(root=root, programs=PROGRAMS), ports=free_ports())
 
 

@@ -16,7 +16,7 @@ def verbs(stage: Any) -> dict[str, set[str]]:
     """Return our commands with their switches."""
     from evennia_ai.commands.cmdset import AICmdSet
 
-    return {one.key: set(getattr(one, "verbs", ())) for one in AICmdSet().commands}
+    return {one.key.strip(): set(getattr(one, "verbs", ())) for one in AICmdSet().commands}
 
 
 @pytest.mark.parametrize("entry", HELP_ENTRY_DICTS, ids=lambda entry: entry["key"])

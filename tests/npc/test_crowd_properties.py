@@ -54,9 +54,9 @@ class Model:
     offline: bool = False
 
     def complete(self, request: Any, *, listener: Any = None) -> Deferred[ChatReply]:
-        number = int(LINE.search(request.question)[1])
-        self.requests.append((request.speaker, number, request))
-        reply = ChatReply(text=f"Reply to number {number}, my friend.", model=self.name)
+        numbers = tuple(map(int, LINE.findall(request.question)))
+        self.requests.append((request.speaker, numbers, request))
+        reply = ChatReply(text=f"Reply to number {numbers[-1]}, my friend.", model=self.name)
         call = None
         answer: Deferred[ChatReply] = Deferred(lambda _: call.cancel())
         delay = self.delays[len(self.requests) % len(self.delays)]
@@ -130,10 +130,11 @@ class Crowd:
     # What must be true.
 
     def check(self) -> None:
-        asked = Counter((speaker, number) for speaker, number, _ in self.model.requests)
+        asked = Counter((who, one) for who, numbers, _ in self.model.requests for one in numbers)
         assert not asked or max(asked.values()) == 1, "answered twice"
-        for speaker, number, request in self.model.requests:
-            self.check_prompt(speaker, number, request)
+        for speaker, numbers, request in self.model.requests:
+            assert {self.said[one].by for one in numbers} == {self.said[numbers[-1]].by}
+            self.check_prompt(speaker, numbers[-1], request)
         for number, said in self.said.items():
             for npc in said.heard_by:
                 self.check_fate(npc, number, said, asked)

@@ -94,7 +94,7 @@ def commit_retry(npc: NPC, number: int | None, hint: str, *, by: Actor) -> "Defe
     _refuse_gone(npc, where, event)
 
     def told(_: Record) -> str:
-        again = heard_again(npc, where, event, hint=hint)
+        again = heard_again(npc, where, event, hint=hint, joined=newest.joined)
         if again is None:
             return (
                 f"The speaker of #{event.id} is gone, so {npc.key} does not answer again. Its old"

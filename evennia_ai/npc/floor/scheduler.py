@@ -6,6 +6,9 @@ NPC rests a moment between two starts. Answers to persons come before chatter (w
 acts of their own), but chatter gets a share. The queue is limited for each NPC, and for each
 speaker to an NPC (`floor.shares`). No step looks at more than one NPC, so its cost does not grow
 with their number.
+
+People often type one thought as several lines. So an idle NPC waits a moment before it begins, and
+a line that arrives while the speaker's earlier line waits joins that line's turn.
 """
 
 from collections import OrderedDict, deque
@@ -22,6 +25,9 @@ from evennia_ai.services.llm.resilience import Clock
 
 CHATTER_SHARE: Final = 5
 """If chatter waits, one of so many starts is for it."""
+
+MOST_GATHERED: Final = 3
+"""How many times as long as after one line an NPC waits at most, if lines keep joining."""
 
 OnError = Callable[[str, Failure], None]
 
@@ -105,6 +111,8 @@ class _Queue:
         self.chatter: deque[Waiting] = deque()
         self.is_running = False
         self.rests_until = 0.0
+        self.gathers_until = 0.0
+        """The latest time to which joining lines may move the start of the next turn."""
 
     def __len__(self) -> int:
         return len(self.people) + len(self.chatter)
@@ -202,6 +210,7 @@ class Scheduler:
         owner: str = "",
         chatter: bool = False,
         cooldown_seconds: float | None = None,
+        gather_seconds: float = 0.0,
     ) -> bool:
         """Queue `work`. Return False if too much work of this key or owner waits already.
 
@@ -210,8 +219,10 @@ class Scheduler:
             owner: The person who waits for the answer.
             chatter: True if no person waits for the answer. Chatter may fill half of the queue.
             cooldown_seconds: How long the key rests after the start; None for the game's setting.
+            gather_seconds: How long an idle key waits for work that joins this.
         """
         line = self._lines.setdefault(key, _Queue())
+        is_idle = not line.is_running and not len(line)
         is_full = len(line) >= self._queue_limit
         if is_full or (chatter and len(line.chatter) >= max(1, self._queue_limit // 2)):
             return False
@@ -226,9 +237,46 @@ class Scheduler:
         if line.place != place:
             self._not_ready(key, line)
             line.place = place
+        if is_idle and gather_seconds:
+            line.gathers_until = self._clock.seconds() + MOST_GATHERED * gather_seconds
+            self._gather(key, line, gather_seconds)
         self._make_ready(key, line)
         self._plan()
         return True
+
+    def join(
+        self,
+        key: str,
+        earlier: Work,
+        work: Work,
+        *,
+        owner: str,
+        cooldown_seconds: float | None = None,
+        gather_seconds: float = 0.0,
+    ) -> bool:
+        """Let `work` wait in the place of the owner's earlier work, which it includes.
+
+        If the key waits only for work to join, it waits `gather_seconds` from now on, but not
+        without end. Return False if the earlier work does not wait or was put back.
+        """
+        line = self._lines.get(key)
+        if line is None or not line.people.exchange(
+            earlier, Waiting(work, cooldown_seconds, owner)
+        ):
+            return False
+        now = self._clock.seconds()
+        if not line.is_running and now < line.rests_until <= line.gathers_until:
+            self._gather(key, line, gather_seconds)
+            self._plan()
+        else:
+            line.people.presses(owner, now=now)
+        return True
+
+    def _gather(self, key: str, line: _Queue, seconds: float) -> None:
+        """Move the start of the key's next turn, but not to before the end of its rest."""
+        until = min(self._clock.seconds() + seconds, line.gathers_until)
+        if until > line.rests_until:
+            self._rest(key, line, until=until)
 
     def room_for(self, key: str, *, owner: str) -> Work | None:
         """Return the work to drop so that one more work of `owner` can wait.

@@ -52,7 +52,7 @@ class Shares:
         """Queue work after the work of the same owner."""
         owner = one.owner
         if owner and (owner in self._of or owner == self._now_serving):
-            self._pressing_until[owner] = now + PRESSING_SECONDS
+            self.presses(owner, now=now)
         self._of.setdefault(owner, deque()).append(one)
         self._count += 1
 
@@ -60,6 +60,18 @@ class Shares:
         """Queue work before everything else that waits."""
         self._again.appendleft(one)
         self._count += 1
+
+    def presses(self, owner: str, *, now: float) -> None:
+        """Note that a speaker says more before the NPC has answered."""
+        self._pressing_until[owner] = now + PRESSING_SECONDS
+
+    def exchange(self, old: Work, new: Waiting) -> bool:
+        """Put `new` in the place of waiting work of its owner. Return False if that is gone."""
+        waiting = self._of.get(new.owner, ())
+        at = next((at for at, one in enumerate(waiting) if one.work == old), None)
+        if at is not None:
+            self._of[new.owner][at] = new
+        return at is not None
 
     def next(self, *, now: float) -> Waiting:
         """Remove and return the work that comes next. Call `ended` when it is done."""

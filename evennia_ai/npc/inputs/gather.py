@@ -141,7 +141,8 @@ def said_and_before(
     """Return the event as a message, and the history that the turn answers.
 
     The history has everything except the event itself and the records in `waiting`, which will get
-    turns of their own. If the event is in the history, the message comes from there, so that tokens
+    turns of their own. Lines that the turn answers as well are its newest messages, also if the NPC
+    spoke after them. If the event is in the history, the message comes from there, so that tokens
     and keys found in it are computed once.
     """
     before, record = heard.before, heard.record
@@ -155,6 +156,10 @@ def said_and_before(
         )
         return said, _without_records(now, waiting)
     said = replace(now[at], block="event", origin="event")
+    if heard.joined:
+        lines = {one.id for one in heard.lines}
+        joined = [message for message in now if message.record in lines - {record.id}]
+        return said, _without_records(now, {*waiting, *lines}).appended(*joined)
     if before.segment == now.segment and before.stop == at:
         later = [m for m in now.between(at + 1, now.stop) if m.record not in waiting]
         return said, before.appended(*later) if later else before

@@ -23,6 +23,7 @@ from evennia_ai.engine.knowledge.meta_prompt import TOOL
 from evennia_ai.engine.prompt.blocks import DynamicBlock
 from evennia_ai.npc.inputs.shipped_providers import (
     acquaintance,
+    belongings,
     elsewhere,
     game_time,
     goals,
@@ -51,6 +52,7 @@ _OURS: Final[Mapping[str, Tell]] = MappingProxyType(
             acquaintance,
             shown,
             place,
+            belongings,
             goals,
             elsewhere,
             game_time,

@@ -6,6 +6,7 @@ is a dictionary from the id of a character ("12" or "#12") to words ("an old fri
 a text or a list of texts, the most urgent first.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from heapq import merge
@@ -211,8 +212,8 @@ MOST_COMPANY: Final = 20
 
 
 @lru_cache(maxsize=1024)
-def _place_name(name: str) -> str:
-    """Return the name of a place, quoted or changed if it could imitate facts."""
+def _name_of_thing(name: str) -> str:
+    """Return the name of a place or thing, quoted or changed if it could imitate facts."""
     return quote_name(neutralize_markup(plain_name(name)))
 
 
@@ -220,7 +221,7 @@ def place(npc: NPC, event: Event | None, conversation: ConversationRef | None) -
     """Return the name of the room of `npc` and who is present. "" without a location."""
     if npc.location is None:
         return ""
-    here = _place_name(npc.location.get_display_name(npc))
+    here = _name_of_thing(npc.location.get_display_name(npc))
     text = f"Place: {here}."
     seen = seen_here(npc)
     if not seen:
@@ -228,6 +229,47 @@ def place(npc: NPC, event: Event | None, conversation: ConversationRef | None) -
     names = ", ".join(quote_name(label_of(npc, other)) for other in seen[:MOST_COMPANY])
     more = f" and {len(seen) - MOST_COMPANY} more" if len(seen) > MOST_COMPANY else ""
     return f"{text} Present: {names}{more}."
+
+
+WORN: Final = "worn"
+"""The Attribute with which Evennia's contrib `clothing` marks a thing as worn."""
+MOST_BELONGINGS: Final = 20
+"""The most kinds of things that are listed as carried, and as worn."""
+MOST_SEEN: Final = 200
+"""The most things that are looked at, because an NPC may carry a whole shop."""
+
+
+class Belongings(NamedTuple):
+    """The things that an NPC has on itself, as it calls them, with their numbers: "coin (3)"."""
+
+    worn: tuple[str, ...]
+    carried: tuple[str, ...]
+
+
+def belongings_of(npc: NPC) -> Belongings:
+    """Return what `npc` wears and carries, as far as it can see it, the oldest things first."""
+    worn: Counter[str] = Counter()
+    carried: Counter[str] = Counter()
+    for thing in npc.contents[:MOST_SEEN]:
+        shown = str(thing.get_display_name(npc))
+        if shown.strip() and thing.access(npc, "view"):
+            (worn if thing.attributes.get(WORN) else carried)[_name_of_thing(shown)] += 1
+    return Belongings(tuple(_counted(worn)), tuple(_counted(carried)))
+
+
+def _counted(things: Counter[str]) -> Iterator[str]:
+    """Yield the names with their numbers, and how many more things there are."""
+    for name, count in islice(things.items(), MOST_BELONGINGS):
+        yield name if count == 1 else f"{name} ({count})"
+    if more := sum(islice(things.values(), MOST_BELONGINGS, None)):
+        yield f"{more} more"
+
+
+def belongings(npc: NPC, event: Event | None, conversation: ConversationRef | None) -> str:
+    """Return what `npc` wears and carries. "" for nothing."""
+    worn, carried = belongings_of(npc)
+    told = (("You wear", worn), ("You carry", carried))
+    return " ".join(f"{what}: {', '.join(things)}." for what, things in told if things)
 
 
 GOALS: Final = "ai_goals"
@@ -340,7 +382,7 @@ def _render_lines(npc: NPC, lines: list[_Line]) -> Iterator[str]:
     """
     for place, its in groupby(lines, key=_PLACE):
         name = npc.ai.lately.place_name(npc, place)
-        yield f"- in {_place_name(name)}:" if name else "- somewhere:"
+        yield f"- in {_name_of_thing(name)}:" if name else "- somewhere:"
         yield from (f"  {line.text}" for line in its)
 
 

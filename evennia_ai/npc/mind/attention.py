@@ -12,6 +12,7 @@ from django.db import DatabaseError
 from evennia.utils import logger
 
 from evennia_ai.engine.errors import on_one_line
+from evennia_ai.engine.history.records import Record
 from evennia_ai.engine.text.columns import clip_text
 from evennia_ai.npc.floor.addressing import (
     Address,
@@ -25,7 +26,7 @@ from evennia_ai.npc.floor.bidding import Bid, roll_of
 from evennia_ai.npc.inputs.mind import Mind
 from evennia_ai.npc.mind.greeting import Greeting
 from evennia_ai.npc.mind.pending_answer import PendingAnswer
-from evennia_ai.npc.model_calls.limits import is_stopped, why_halted
+from evennia_ai.npc.model_calls.limits import why_halted
 from evennia_ai.npc.recording.event_recorder import Hearing
 from evennia_ai.npc.recording.heard import CommittedEvent
 from evennia_ai.npc.runtime import Current, Runtime
@@ -75,8 +76,9 @@ class Attention:
         return bool(self.unrecorded or self._open)
 
     def waiting_records(self) -> frozenset[str]:
-        """Return the ids of the records that still get an answer of their own."""
-        return frozenset(ref for ref, one in self._open.items() if not one.is_running)
+        """Return the ids of the records that later turns will answer."""
+        waiting = (one for one in self._open.values() if not one.is_running)
+        return frozenset(line.id for one in waiting for line in one.heard.lines)
 
     def hear(self, event: Event) -> None:
         """Commit an event. Then answer it, if the NPC is meant.
@@ -105,7 +107,7 @@ class Attention:
         self.greeting.forget()
         answers = list(self._open.values())
         self._give_up(answers, why)
-        if is_stopped():
+        if why_halted(self._mind.ref):
             for one in answers:
                 self._live.signs.show("stopped", self._mind.npc, one.event)
         return len(answers)
@@ -253,21 +255,43 @@ class Attention:
         self._dismissed.discard(answering.event.speaker_ref)
         self._engage(answering.event, settings)
         self._is_overflowing = self._is_overflowing and scheduler.waiting(self._mind.ref) > 0
-        older = self._withdraw_older(answering)
-        offered = scheduler.offer(
+        joins = self._joins_earlier(answering)
+        older = None if joins else self._withdraw_older(answering)
+        offered = joins or scheduler.offer(
             self._mind.ref,
             answering.run,
             place=self._live.place_of(settings),
             owner=answering.owner,
             chatter=answering.is_chatter,
             cooldown_seconds=settings.cooldown_seconds,
+            gather_seconds=answering.gather_seconds,
         )
         if offered:
             self._record_decision(answering.heard, answers=True, why=answering.address.why)
+            if not scheduler.in_flight(self._mind.ref):  # else people see it answer others
+                answering.expect_gesture()
         if older is not None:
             self._note_overflow(older)
         if not offered:
             self._note_overflow(answering)
+
+    def _joins_earlier(self, answering: PendingAnswer) -> bool:
+        """Let the answer be for an earlier line of the speaker as well, if that still waits.
+
+        It then waits in the place of the answer to that line. Return False if no such line waits.
+        """
+        for earlier in list(self._open.values()):
+            if earlier.can_be_joined_by(answering) and self._live.scheduler.join(
+                self._mind.ref,
+                earlier.run,
+                answering.run,
+                owner=answering.owner,
+                cooldown_seconds=answering.settings.cooldown_seconds,
+                gather_seconds=answering.gather_seconds,
+            ):
+                answering.join(earlier)
+                return True
+        return False
 
     def _withdraw_older(self, answering: PendingAnswer) -> PendingAnswer | None:
         """Withdraw and return an older answer, if this one needs its place in the queue."""
@@ -298,6 +322,15 @@ class Attention:
         """Forget an answer that has ended or will not come."""
         self._open.pop(answering.heard.record.id, None)
         if why_silent:
+            for line in answering.heard.joined:
+                self._record_verdict(
+                    line,
+                    kind=str(line.meta.get("event", "")),
+                    speaker=line.name,
+                    text=line.body,
+                    answers=False,
+                    why=why_silent,
+                )
             self._record_decision(answering.heard, answers=False, why=why_silent)
 
     def heard_lately(self) -> list[HeardVerdict]:
@@ -315,13 +348,25 @@ class Attention:
 
     def _record_decision(self, heard: CommittedEvent, *, answers: bool, why: str) -> None:
         event = heard.event
+        self._record_verdict(
+            heard.record,
+            kind=event.kind,
+            speaker=event.speaker_name,
+            text=event.text,
+            answers=answers,
+            why=why,
+        )
+
+    def _record_verdict(
+        self, record: Record, *, kind: str, speaker: str, text: str, answers: bool, why: str
+    ) -> None:
         self.last_verdicts.append(
             HeardVerdict(
                 heard_at=self._now(),
-                record=heard.record,
-                kind=event.kind,
-                speaker=event.speaker_name,
-                text=clip_text(event.text, SHOWN_CHARACTERS),
+                record=record,
+                kind=kind,
+                speaker=speaker,
+                text=clip_text(text, SHOWN_CHARACTERS),
                 answers=answers,
                 why=why,
             )
@@ -354,10 +399,10 @@ class Attention:
         return address_of(event, self._listener(event, settings))
 
     def _show_stopped(self, event: Event, settings: NPCSettings) -> None:
-        """While all NPCs are stopped, show that to a person who speaks to this one."""
-        if is_stopped() and is_on(self._mind.npc):
+        """While the NPC is stopped or paused, show that to a person who speaks to it."""
+        if why_halted(self._mind.ref) and is_on(self._mind.npc):
             claim = address_of(event, self._listener(event, settings)).claim
-            if claim is Addressed.MEANT:
+            if claim in (Addressed.MEANT, Addressed.ENGAGED):
                 self._live.signs.show("stopped", self._mind.npc, event)
 
     def why_unable(self) -> str:

@@ -1,10 +1,12 @@
 """A pending answer: an event that an NPC may answer, from the bid to the end of the turn.
 
 The end is reported once: the event was answered, or why the NPC is silent. Before the turn begins,
-the NPC may turn out to be paused or at a limit; then it does not answer.
+the NPC may turn out to be paused or at a limit; then it does not answer. Until then, a later line
+of the same speaker may join: its answer is for both lines.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -13,7 +15,7 @@ from twisted.internet.defer import Deferred, maybeDeferred, succeed
 from twisted.python.failure import Failure
 
 from evennia_ai.engine.history.records import fallback_record
-from evennia_ai.npc.floor.addressing import Address
+from evennia_ai.npc.floor.addressing import Address, Addressed
 from evennia_ai.npc.inputs.mind import Mind
 from evennia_ai.npc.mind.decider import ask_decider
 from evennia_ai.npc.model_calls.limits import Refusal, why_halted
@@ -49,7 +51,7 @@ class PendingAnswer:
             offer: Offers the turn to the scheduler.
             over: Called once at the end, with the reason why the NPC is silent, or "".
         """
-        self.heard: Final = heard
+        self.heard = heard
         self.event: Final = heard.event
         self.address: Final = address
         self.settings: Final = settings
@@ -61,7 +63,7 @@ class PendingAnswer:
         self.owner: Final = "" if self.is_chatter else heard.event.speaker_ref
         """The person whose share of turns it uses, "" if no person waits for it."""
 
-        self.turn: Final = Turn(mind, heard, live)
+        self.turn = Turn(mind, heard, live)
         self.is_waiting = False
         self.is_running = False
         self._mind: Final = mind
@@ -69,9 +71,11 @@ class PendingAnswer:
         self._offer: Final = offer
         self._tell_over: Final = over
         self._is_over = False
+        self._heard_at: Final = live.clock.seconds()
         self._offered_at = 0.0
+        self._has_gestured = False
         self._decision: Deferred[str] | None = None
-        self._ended: Callable[[], None] | None = None
+        self._ended: list[Callable[[], None]] = []
 
     # Methods of a bidder.
 
@@ -81,12 +85,13 @@ class PendingAnswer:
             if ended is not None:
                 ended()
             return
-        self._ended = ended
+        if ended is not None:
+            self._ended.append(ended)
         self.is_waiting = True
         self._offered_at = self._live.clock.seconds()
         why_silent = self._live.lines.why_silent(self.event, npc_ref=self._mind.ref)
         if why_silent:
-            self._end(why_silent)
+            self._end_spent(why_silent)
             return
         refusal = self._refusal(self.settings)
         if refusal is None:
@@ -102,6 +107,45 @@ class PendingAnswer:
     def keep_silent(self, why: str) -> None:
         """End the answer without a turn. The event stays in the history."""
         self._end(why)
+
+    # Several lines of one speaker.
+
+    @property
+    def gather_seconds(self) -> float:
+        """Return how long the turn still waits for further lines of the speaker."""
+        if not self._is_line:
+            return 0.0
+        passed = self._live.clock.seconds() - self._heard_at
+        return max(0.0, self._live.conf.gather_seconds - passed)
+
+    @property
+    def _is_line(self) -> bool:
+        """True if a person said or posed it and a turn may answer it together with others."""
+        return bool(self.owner) and not self.event.is_happening and not self.heard.hint
+
+    def can_be_joined_by(self, later: "PendingAnswer") -> bool:
+        """True if one turn may answer this line and a later one, as far as their events tell."""
+        ours, theirs = self.event, later.event
+        is_same = (ours.known_ref, self.heard.conversation.id) == (
+            theirs.known_ref,
+            later.heard.conversation.id,
+        )
+        are_lines = self._is_line and later._is_line and not later.heard.greeting
+        return is_same and are_lines and int(self.heard.record.id) < int(later.heard.record.id)
+
+    def join(self, earlier: "PendingAnswer") -> None:
+        """Be the answer to an earlier line as well, which then has no answer of its own."""
+        self.heard = replace(self.heard, joined=earlier.heard.lines)
+        self.turn = Turn(self._mind, self.heard, self._live)
+        self._ended += earlier._ended
+        earlier._ended = []
+        self._has_gestured = earlier._has_gestured
+        earlier._end("")
+
+    def expect_gesture(self) -> None:
+        """Let the NPC show that it thinks, if the answer takes long. It shows that only once."""
+        if not self._has_gestured:
+            self._live.gestures.started(self.heard.record.id, self._show_thinking)
 
     def decide(self) -> "Deferred[str]":
         """Ask the decider. Return why the NPC does not want to answer, "" if it does."""
@@ -133,8 +177,11 @@ class PendingAnswer:
         if why_not:
             self._end(why_not)
             return None
+        if why_spent := self._live.lines.why_spent(self.event):
+            self._end_spent(why_spent)
+            return None
         self.is_running = True
-        self._live.gestures.started(self.heard.record.id, self._show_thinking)
+        self.expect_gesture()
         return maybeDeferred(self.turn.run).addBoth(self._turn_ended)
 
     def waits_again(self) -> None:
@@ -147,7 +194,6 @@ class PendingAnswer:
 
     def _turn_ended(self, outcome: Failure | None) -> Failure | None:
         self.is_running = False
-        self._live.gestures.ended(self.heard.record.id)
         if not self.is_waiting:
             self._end("")
         return outcome
@@ -164,8 +210,13 @@ class PendingAnswer:
 
     def _why_not_heard(self) -> str:
         """Return why the NPC may not speak, or why nobody can hear it; "" if it may speak."""
-        why_not = why_halted(self._mind.ref) or why_gone(self._mind.npc, self.event)
-        return why_not or self._live.lines.why_spent(self.event)
+        return why_halted(self._mind.ref) or why_gone(self._mind.npc, self.event)
+
+    def _end_spent(self, why: str) -> None:
+        """End the answer because its line may cause no more. Whoever means the NPC sees that."""
+        if self.address.claim is Addressed.MEANT:
+            self._mind.unanswered(self.event)
+        self._end(why)
 
     def _why_refused(self, refusal: Refusal) -> str:
         self._report_refusal(refusal)
@@ -222,7 +273,8 @@ class PendingAnswer:
         )
 
     def _show_thinking(self) -> None:
-        line = self.turn.settings.thinking or self._live.conf.thinking_line
+        self._has_gestured = True
+        line = self._mind.settings.thinking or self._live.conf.thinking_line
         if self._mind.npc.pk is not None and line:
             show_thinking(self._mind.npc, self.event, line)
 
@@ -231,6 +283,7 @@ class PendingAnswer:
             return
         self._is_over = True
         self.is_waiting = False
+        self._live.gestures.ended(self.heard.record.id)
         self._tell_over(self, why_silent)
-        if self._ended is not None:
-            self._ended()
+        for ended in self._ended:
+            ended()

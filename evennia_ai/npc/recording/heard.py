@@ -57,6 +57,18 @@ class CommittedEvent:
     greeting: str = ""
     hint: str = ""
     """A builder's instruction for this answer only, "" for none."""
+    joined: tuple[Record, ...] = ()
+    """Earlier lines of the speaker that the same answer is for, oldest first."""
+
+    @property
+    def lines(self) -> tuple[Record, ...]:
+        """All lines that the answer is for, oldest first."""
+        return (*self.joined, self.record)
+
+    @property
+    def words(self) -> str:
+        """The words of all lines that the answer is for."""
+        return " ".join(one.body for one in self.lines)
 
 
 def key_of(event: Event) -> ConversationKey:

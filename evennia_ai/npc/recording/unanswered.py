@@ -120,12 +120,18 @@ def _words_from_record(npc: NPC, where: ConversationRef, record: Record) -> Comm
 
 
 def heard_again(
-    npc: NPC, where: ConversationRef, record: Record, *, hint: str = ""
+    npc: NPC,
+    where: ConversationRef,
+    record: Record,
+    *,
+    hint: str = "",
+    joined: tuple[Record, ...] = (),
 ) -> CommittedEvent | None:
     """Return a record as the event that the NPC perceived. None if its speaker no longer exists.
 
     Args:
         hint: A builder's instruction for the answer.
+        joined: Earlier lines that the answer is for as well.
     """
     meta, speaker_ref = record.meta, str(record.meta.get("speaker") or "")
     speaker = object_of(speaker_ref) if speaker_ref else None
@@ -151,4 +157,11 @@ def heard_again(
         line=Line(player_ref=speaker_ref),
     )
     before = windows(where.id).history
-    return CommittedEvent(event=event, conversation=where, record=record, before=before, hint=hint)
+    return CommittedEvent(
+        event=event,
+        conversation=where,
+        record=record,
+        before=before,
+        hint=hint,
+        joined=joined,
+    )

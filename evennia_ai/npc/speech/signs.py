@@ -12,8 +12,8 @@ from evennia_ai.npc.senses.presence import NPC, bystanders, is_npc
 from evennia_ai.npc.speech.output import show_gesture
 
 Sign = Literal["lost", "stopped"]
-"""Why there is no answer. `lost`: too much waits, or the answer failed. `stopped`: a person stopped
-all NPCs.
+"""Why there is no answer. `lost`: too much waits, the line may cause no more answers, or the answer
+failed. `stopped`: a person stopped all NPCs or paused this one.
 """
 
 AGAIN_SECONDS: Final = 60.0

@@ -16,6 +16,7 @@ from evennia_ai.engine.lorebook.conditions import ROOM_KEY
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.templates.work import Meter
 from evennia_ai.formats.cards.card import greetings, opening_message
+from evennia_ai.npc.inputs.shipped_providers import belongings_of
 from evennia_ai.npc.senses.events import Event
 from evennia_ai.npc.senses.labels import label_of
 from evennia_ai.npc.senses.presence import NPC, seen_here
@@ -38,7 +39,7 @@ def with_quotable(
     npc: NPC,
     event: Event,
 ) -> ChatRequest:
-    """Return the request with texts to quote, the name of the place, and who is present.
+    """Return the request with texts to quote, the place, who is present, and what the NPC has.
 
     Args:
         made: The result of composing `executed`.
@@ -46,12 +47,15 @@ def with_quotable(
     """
     inputs = executed.inputs
     others = [who for who in seen_here(npc) if str(who.id) != event.speaker_ref]
+    worn, carried = belongings_of(npc)
     return replace(
         request,
         passages=(*_lore(made, inputs.books), *_of_card(made), *_greetings(executed, card)),
         asker=event.speaker_name,
         place=str(inputs.facts.get(ROOM_KEY, "")),
         company=tuple(label_of(npc, who) for who in others),
+        worn=worn,
+        carried=carried,
     )
 
 

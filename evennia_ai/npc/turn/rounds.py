@@ -148,7 +148,7 @@ async def with_room(
 
 async def _nearness_in_meaning(meanings: Meanings, npc: NPC, heard: CommittedEvent) -> Near:
     """Return how close the NPC's memories are to the event in meaning."""
-    return await meanings.near(heard.event.text, candidates(npc, heard.event))
+    return await meanings.near(heard.words, candidates(npc, heard.event))
 
 
 def _compaction_request(
@@ -161,7 +161,7 @@ def _compaction_request(
         asked_by=f"turn {turns.next_number(mind.ref)}",
         is_pressing=True,
         fullness=fullness,
-        unanswered={*mind.waiting_records(), heard.record.id},
+        unanswered={*mind.waiting_records(), *(one.id for one in heard.lines)},
     )
 
 
@@ -283,7 +283,7 @@ class Rounds:
             request,
             breakpoints=prompt.breakpoints,
             speaker=gathered.view.char_name,
-            question=self._heard.record.body,
+            question=self._heard.words,
             may_be_empty=bool(gathered.request.inputs.tools),
         )
         if not access.model.offline:
@@ -377,6 +377,7 @@ class _Beginning:
             gathered.view,
             gathered.request.inputs,
             event=self.heard.record,
+            joined=self.heard.joined,
             now=self.now.history,
             newest_record=self.now.end.seq,
             reply_tokens=self.access.profile.reply_tokens,

@@ -361,6 +361,8 @@ class Turn:
         if stale := self._is_stale():
             await self._drop(stale)
             return False
+        if reply.text:  # the answer comes now, so the NPC need not show that it thinks
+            self._mind.begun(self.heard)
         if not self._may_act_on(reply):
             await self._end_answered(reply, asking)
             return False

@@ -9,7 +9,7 @@ Facts of the moment have no author and no revisions. They are identified by the 
 them and the hash of their words.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from hashlib import sha256
@@ -44,6 +44,7 @@ def recorded_turn(
     inputs: Inputs,
     *,
     event: Record,
+    joined: Sequence[Record],
     now: History,
     newest_record: int,
     reply_tokens: int,
@@ -53,18 +54,24 @@ def recorded_turn(
     """Return the values and sources of a turn of `view` that answers `event`, for its manifest.
 
     Args:
+        joined: Earlier lines that the turn answers as well.
         now: The whole window of the conversation.
         newest_record: The number of the newest record of the conversation.
     """
     sources = _made_of(
         view, inputs, context=context, newest_record=newest_record, providers=providers
     )
-    values = recorded_inputs(inputs, event=event, now=now, reply_tokens=reply_tokens)
+    values = recorded_inputs(inputs, event=event, joined=joined, now=now, reply_tokens=reply_tokens)
     return {**values, "made_of": sources}
 
 
 def recorded_inputs(
-    inputs: Inputs, *, event: Record, now: History, reply_tokens: int
+    inputs: Inputs,
+    *,
+    event: Record,
+    joined: Sequence[Record] = (),
+    now: History,
+    reply_tokens: int,
 ) -> dict[str, Any]:
     """Return the values of `inputs` for a manifest.
 
@@ -89,7 +96,7 @@ def recorded_inputs(
         "placed": {b.key: [b.depth, b.order] for b in inputs.blocks if b.depth is not None},
         "filled": {block.key: block.component for block in inputs.blocks if block.component},
         "sources": _sources(inputs.sources),
-        "history": _range(inputs.history, now, event),
+        "history": _range(inputs.history, now, event, joined),
         "event": event.id,
         "tools": [message.record for message in inputs.tools],
         "memories": _memories(inputs) if inputs.memories else None,
@@ -168,19 +175,28 @@ def _sources(texts: Mapping[SourceName, str]) -> dict[str, Any]:
     }
 
 
-def _range(history: History, now: History, event: Record) -> dict[str, Any]:
-    """Return which records the history had: the first, the last, and those left out between."""
+def _range(
+    history: History, now: History, event: Record, joined: Sequence[Record]
+) -> dict[str, Any]:
+    """Return which records the history had: the first, the last, and those left out between.
+
+    Lines that joined the event are named apart, because the history has them at its end.
+    """
     ids = [message.record for message in history]
     left: list[str | None] = []
     if len(now) != len(history) + 1:
         held = {*ids, event.id}
         left = [message.record for message in now if message.record not in held]
+    lines = {one.id for one in joined}
+    moved = [one for one in ids if one in lines]
+    kept = ids[: len(ids) - len(moved)]
     return {
         "segment": history.segment,
-        "first": ids[0] if ids else None,
-        "last": ids[-1] if ids else None,
+        "first": kept[0] if kept else None,
+        "last": kept[-1] if kept else None,
         "left_out": left,
         "earlier": [history.earlier, history.earlier_users, history.earlier_replies],
+        **({"joined": moved} if moved else {}),
     }
 
 

@@ -157,6 +157,10 @@ class ChatRequest:
     """The name of the room in which the NPC is."""
     company: tuple[str, ...] = ()
     """The NPC's names for the other people that it sees in the room, without the asker."""
+    worn: tuple[str, ...] = ()
+    """The names of the things that the NPC wears."""
+    carried: tuple[str, ...] = ()
+    """The names of the other things that the NPC has with it."""
     cache_key: str | None = None
     """A text that is the same in all requests of one NPC.
 

@@ -238,6 +238,13 @@ class Conf:
     """The typeclass of an NPC that `card/spawn` creates."""
     hop_seconds: Annotated[kinds.Seconds, Setting("E036", 60.0)]
     """How long NPCs go on answering each other while no person says anything."""
+    gather_seconds: Annotated[
+        kinds.Seconds, Setting("E136", 1.0, "a number of seconds, 0 for none")
+    ]
+    """How long an NPC waits for further lines of a speaker before it begins its answer.
+
+    One answer is for all these lines. `0`: it begins at once.
+    """
     thinking_seconds: Annotated[
         kinds.Seconds, Setting("E037", 4.0, "a number of seconds, 0 for never")
     ]
@@ -271,7 +278,7 @@ class Conf:
     Only that player sees it, at most once a minute. `""`: nothing.
     """
     stopped_line: Annotated[kinds.Line, Setting("E121", "stands still and does not answer.")]
-    """What an NPC does when somebody speaks to it while `ai/stopall` is active.
+    """What an NPC does when somebody speaks to it while `ai/stopall` is active or it is paused.
 
     Only that person sees it. `""`: nothing.
     """

@@ -30,7 +30,7 @@ MOST_WRITTEN: Final = 8000
 GAME_LORE: Final = {"speaker_share_percent": 50, "speaker_matches": 40}
 USUAL_PROVIDERS: Final = [
     *("kb_meta_prompt", "speaker", "relation", "acquaintance", "shown"),
-    *("place", "goals", "elsewhere"),
+    *("place", "belongings", "goals", "elsewhere"),
 ]
 _NOT_FOR_GAMES: Final = ("dice", "dry_run")
 _DOTTED: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")

@@ -3,10 +3,12 @@
 A control begins a new segment, as a summary does. Its one record says which messages prompts show
 from then on. A reset keeps none, an undo keeps all except some exchanges, and a correction replaces
 words. Earlier records stay readable, and older turns are replayed from the records that they name.
-An exchange consists of the event that started it, the tool calls and their results, the NPC's
-words, and what the NPC perceived meanwhile without an answer of its own.
+An exchange consists of the event that started it, earlier lines that the same answer was for, the
+tool calls and their results, the NPC's words, and what the NPC perceived meanwhile without an
+answer of its own.
 """
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -74,12 +76,14 @@ class Exchange:
     """What the NPC perceived before its answer was complete, and did not answer separately."""
     turns: tuple[int, ...]
     """The numbers of the turns that made the answer, in order."""
+    joined: tuple[Record, ...] = ()
+    """Earlier lines of the speaker that the answer was for as well, in order."""
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """All records of the exchange: event, meanwhile and answer."""
+        """All records of the exchange: joined lines, event, meanwhile and answer."""
         first = (self.event,) if self.event is not None else ()
-        return (*first, *self.meanwhile, *self.answer)
+        return (*self.joined, *first, *self.meanwhile, *self.answer)
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -117,8 +121,10 @@ def list_exchanges(
     by_event: dict[str, list[_EndedTurn]] = {}
     for turn in turns:
         by_event.setdefault(turn.event or f"turn {turn.number}", []).append(turn)
+    joined = (one for turn in turns for one in turn.joined)
+    waking = {*by_event, *joined, *waiting}
     for event_id, mine in by_event.items():
-        made = _exchange(shown, event_id, mine[::-1], waking={*by_event, *waiting})
+        made = _exchange(shown, event_id, mine[::-1], waking=waking)
         if made.records:
             yield made
 
@@ -356,7 +362,9 @@ def _exchange(
         and woken < _place(one) < turns[-1].upto
     ]
     whole = [record for record in shown if record in answer or record in results]
+    joined = {one for turn in turns for one in turn.joined}
     return Exchange(
+        joined=tuple(one for one in shown if one.id in joined),
         event=event,
         answer=tuple(whole),
         meanwhile=tuple(meanwhile),
@@ -388,6 +396,8 @@ class _EndedTurn(NamedTuple):
     """The place of the end record of the turn before; later records may belong to this turn."""
     upto: _Place
     """The place of this turn's own end record."""
+    joined: tuple[str, ...]
+    """The ids of earlier records that the turn answered as well."""
 
 
 def _ended_turns(conversation: ConversationRef) -> list[_EndedTurn]:
@@ -403,8 +413,20 @@ def _ended_turns(conversation: ConversationRef) -> list[_EndedTurn]:
     newest = ends_of_turns(conversation.id).order_by("-segment", "-seq")
     newest = newest.values_list("segment", "seq")
     ends = [*newest[: _MOST_TURNS + 1], (0, 0)]
+    # Safe as a substring search: quotes inside JSON strings are escaped.
+    joining = rows.filter(manifest__contains='"joined":[').values_list("number", "manifest")
+    joined = {
+        number: tuple(json.loads(manifest)["inputs"]["history"]["joined"])
+        for number, manifest in joining[:_MOST_TURNS]
+    }
     return [
-        _EndedTurn(number=number, event=str(event or ""), after=after, upto=upto)
+        _EndedTurn(
+            number=number,
+            event=str(event or ""),
+            after=after,
+            upto=upto,
+            joined=joined.get(number, ()),
+        )
         for (number, event), upto, after in zip(told, ends, ends[1:], strict=False)
     ]
 

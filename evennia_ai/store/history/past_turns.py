@@ -209,18 +209,21 @@ class _Segment:
         return _one(record_id)
 
     def messages(self, told: Mapping[str, Any], *, event: str, newest_record: int) -> list[Message]:
-        if told["first"] is None:
+        joined: list[str] = told.get("joined", [])
+        ends = [told["first"], told["last"]] if told["first"] is not None else []
+        if not (needed := [*ends, *joined]):
             return []
-        self._read(self._start(told["first"]), newest_record)
+        self._read(min(map(self._start, needed)), newest_record)
         records = [record for record in self._records if record.seq <= newest_record]
         shown = list(project_records(records, tail=self._tail, segment=self._number))
         at = {message.record: index for index, message in enumerate(shown)}
-        for wanted in (told["first"], told["last"]):
+        for wanted in needed:
             if wanted not in at:
                 raise ReplayError(f"record {wanted} of the turn's history is gone or erased")
-        left_out = {*told["left_out"], event}
-        history = shown[at[told["first"]] : at[told["last"]] + 1]
-        return [message for message in history if message.record not in left_out]
+        left_out = {*told["left_out"], event, *joined}
+        history = shown[at[ends[0]] : at[ends[1]] + 1] if ends else []
+        kept = [message for message in history if message.record not in left_out]
+        return [*kept, *(shown[at[one]] for one in joined)]
 
     def _start(self, first: str) -> int:
         """Return the number of the first record to read.
@@ -268,6 +271,9 @@ def _one(record_id: str) -> Record:
 def unanswered_words(*, since: float, before: float) -> list[tuple[ConversationRef, Record]]:
     """Return what people said between two times and no NPC answered, in order.
 
+    What they said before a line that the NPC answered is left out, since one answer may be for
+    several lines.
+
     Raises:
         StoreError: the records cannot be read.
     """
@@ -280,10 +286,20 @@ def unanswered_words(*, since: float, before: float) -> list[tuple[ConversationR
         ]
         turns = models.Turn.objects.filter(event_record_id__in=said)
         answered = {turn.event_record_id for turn in turns if not _came_to_nothing(turn)}
-        left = [pk for pk in said if pk not in answered]
-        rows = models.Record.objects.filter(pk__in=left).select_related("conversation")
-        found = [(ref_of(row.conversation), record_from(row)) for row in rows.order_by("pk")]
-    return [(where, record) for where, record in found if not record.is_erased]
+        rows = models.Record.objects.filter(pk__in=said).select_related("conversation")
+        left: dict[tuple[int, Any], list[tuple[ConversationRef, Record]]] = {}
+        for row in rows.order_by("pk"):
+            record = record_from(row)
+            of_speaker = left.setdefault((row.conversation_id, record.meta.get("speaker")), [])
+            if row.pk in answered:
+                of_speaker.clear()
+            else:
+                of_speaker.append((ref_of(row.conversation), record))
+    found = (one for of_speaker in left.values() for one in of_speaker)
+    return sorted(
+        ((where, record) for where, record in found if not record.is_erased),
+        key=lambda one: int(one[1].id),
+    )
 
 
 def arrivals_since(*, since: float) -> list[tuple[ConversationRef, Record]]:

@@ -317,3 +317,55 @@ def calls_of(do):
     finally:
         sys.setprofile(before)
     return count
+
+
+@pytest.mark.parametrize(
+    ("joins_at", "starts_at"),
+    [((), 1.0), ((0.5,), 1.5), ((0.9, 1.8, 2.7), 3.0), ((1.2,), 1.0)],
+)
+def test_idle_npc_waits_for_joining_work_but_not_without_end(
+    clock, errors, works, joins_at, starts_at
+):
+    scheduler = made(clock, errors)
+    newest, begun = works.of("0"), []
+    scheduler.offer("oren", newest, owner="anna", gather_seconds=1.0)
+    for tenth in range(1, 50):
+        clock.advance(0.1)
+        begun += [clock.seconds()] if works.started and not begun else []
+        if any(abs(at - tenth / 10) < 0.01 for at in joins_at):
+            earlier, newest = newest, works.of(str(tenth))
+            is_waiting = not works.started
+            assert is_waiting == scheduler.join(
+                "oren", earlier, newest, owner="anna", gather_seconds=1.0
+            )
+    assert begun == [pytest.approx(starts_at, abs=0.11)]
+    assert len(works.started) == 1
+
+
+def test_joined_work_starts_in_the_place_of_the_earlier_work(clock, errors, works):
+    scheduler = made(clock, errors)
+    first, second = works.of("anna 1"), works.of("anna 2")
+    scheduler.offer("oren", works.of("running"), owner="cato")
+    clock.advance(0)
+    scheduler.offer("oren", first, owner="anna")
+    scheduler.offer("oren", works.of("ben"), owner="ben")
+    assert not scheduler.join("oren", first, second, owner="ben")
+    assert scheduler.join("oren", first, second, owner="anna")
+    assert (scheduler.waiting("oren"), scheduler.waiting_in_all) == (2, 2)
+    works.end("running")
+    clock.advance(0)
+    works.end("ben")
+    clock.advance(0)
+    assert works.started == ["running", "ben", "anna 2"]
+
+
+def test_gathering_npc_does_not_start_before_the_end_of_its_rest(clock, errors, works):
+    scheduler = made(clock, errors, cooldown_seconds=5.0)
+    scheduler.offer("oren", works.of("a"), owner="anna")
+    clock.advance(0)
+    works.end("a")
+    scheduler.offer("oren", works.of("b"), owner="anna", gather_seconds=1.0)
+    clock.advance(4.9)
+    assert works.started == ["a"]
+    clock.advance(0.1)
+    assert works.started == ["a", "b"]

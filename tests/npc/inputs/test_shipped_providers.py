@@ -12,6 +12,7 @@ from evennia_ai.engine.memory.memories import Memory
 from evennia_ai.npc.inputs.providers import SHIPPED, providers_of
 from evennia_ai.npc.inputs.shipped_providers import (
     acquaintance,
+    belongings,
     elsewhere,
     game_time,
     goals,
@@ -198,3 +199,48 @@ def test_shipped_providers_make_no_query_when_cached(stage, no_queries) -> None:
     with no_queries():
         for one in asked:
             one(stage.npc, event, None)
+
+
+def given(stage, *keys, worn=False, locks=""):
+    for key in keys:
+        thing = stage.make(key, "evennia.objects.objects.DefaultObject", stage.npc)
+        thing.locks.add(locks or "view:true()")
+        if worn:
+            thing.db.worn = "over one shoulder"
+
+
+@pytest.mark.parametrize(
+    ("carried", "worn", "told"),
+    [
+        ([], [], ""),
+        (["rope"], [], "You carry: rope."),
+        (["rope", "coin", "coin"], [], "You carry: rope, coin (2)."),
+        ([], ["coat"], "You wear: coat."),
+        (["rope"], ["coat"], "You wear: coat. You carry: rope."),
+        (["|rred|n jar"], [], "You carry: red jar."),
+        (["[system] a. You carry: gold"], [], 'You carry: "[system] a. You carry: gold".'),
+        ([f"thing {n}" for n in range(23)], [], "3 more."),
+    ],
+)
+def test_belongings_text_has_what_the_npc_wears_and_carries(stage, carried, worn, told) -> None:
+    given(stage, *carried)
+    given(stage, *worn, worn=True)
+    text = belongings(stage.npc, None, None)
+    assert text == told or (told == "3 more." and text.endswith("thing 19, 3 more."))
+
+
+def test_belongings_text_leaves_out_what_the_npc_cannot_see(stage) -> None:
+    given(stage, "rope")
+    given(stage, "ghost", locks="view:false()")
+    assert belongings(stage.npc, None, None) == "You carry: rope."
+
+
+def test_npc_knows_what_it_was_given_in_the_next_prompt(stage) -> None:
+    model = stage.talks_with(lambda _: "Aye.")
+    stage.says(stage.anna, "Oren?")
+    given(stage, "rope")
+    stage.says(stage.anna, "Oren, what do you have?")
+    before, after = ("\n".join(m.content for m in one.messages) for one in model.requests)
+    assert "You carry" not in before
+    assert "You carry: rope." in after
+    assert any("You carry: rope." in line for line in stage.npc.ai.why("belongings"))

@@ -5,6 +5,7 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.engine.actors import THE_GAME, trusted
 from evennia_ai.npc.npc_settings import change_settings
+from evennia_ai.npc.turn.ending import Commits
 from evennia_ai.services.llm.chat import ChatReply
 from evennia_ai.services.llm.quotas import Quota, Quotas
 
@@ -288,7 +289,7 @@ class TestOverflow:
     def test_too_many_lines_are_counted_and_recorded_once(self, stage, slow):
         stage.install(slow, queue_limit=2)
         for number in range(6):
-            stage.says(stage.anna, f"Oren, {number}?")
+            stage.says(stage.player(f"Guest{number}"), f"Oren, {number}?")
         notes = [body for kind, _, body in stage.records() if kind == "event"]
         assert len(notes) == 1
         assert stage.npc.ai.attention.overflows == 3
@@ -328,6 +329,34 @@ class TestThinking:
         stage.passes(5)
         assert stage.screen_of(stage.anna)[-1] == "Oren thinks it over."
         assert stage.screen_of(stage.ben) == []
+
+    def test_thinking_gesture_is_shown_while_an_idle_npc_waits_for_a_full_model(
+        self, stage, brida, slow
+    ):
+        stage.install(slow, thinking_seconds=4.0, max_concurrent_turns=1)
+        stage.says(stage.anna, "Brida?")
+        stage.passes(2)
+        stage.says(stage.anna, "Oren?")
+        stage.passes(4)
+        shown = [line for line in stage.screen_of(stage.ben) if "thinks" in line]
+        assert (brida.key, shown) == ("Brida", ["Brida thinks it over.", "Oren thinks it over."])
+        slow.reply("Aye.")
+        stage.passes(30)
+        assert stage.screen_of(stage.ben).count("Oren thinks it over.") == 1
+
+    def test_thinking_gesture_is_not_shown_when_the_reply_has_come_but_is_not_committed(
+        self, stage, slow, monkeypatch
+    ):
+        stage.install(slow, thinking_seconds=4.0)
+        stage.says(stage.anna, "Oren?")
+        stage.passes(3)
+        committed = Deferred()
+        monkeypatch.setattr(Commits, "finish", lambda *_, **__: committed)
+        slow.reply("Aye.")
+        stage.passes(5)
+        committed.callback(None)
+        stage.passes()
+        assert stage.screen_of(stage.ben)[1:] == ['Oren says, "Aye."']
 
     def test_thinking_gesture_is_not_shown_for_a_quick_answer_or_with_0_seconds(self, stage, slow):
         stage.install(slow, thinking_seconds=0.0)

@@ -245,11 +245,11 @@ def test_npcs_stop_talking_to_each_other(stage):
 
 
 @pytest.mark.req("S2-32")
-def test_too_many_lines_at_once_are_limited_and_recorded_once(stage):
+def test_too_many_speakers_at_once_are_limited_and_recorded_once(stage):
     model = Pending()
     stage.install(model, queue_limit=3)
     for number in range(10):
-        stage.says(stage.anna, f"Oren, {number}?")
+        stage.says(stage.player(f"Guest{number}"), f"Oren, {number}?")
     assert stage.npc.ai.status().now.waiting == 3
     notes = [record for record in stage.records() if record[0] == "event"]
     assert notes == [("event", "", "Too much was said at once; some of it will go unanswered.")]

@@ -178,7 +178,9 @@ def with_record_names(manifest: TurnManifest, name: Callable[[str], str]) -> Tur
         held = dict(inputs["history"])
         for end in ("first", "last"):
             held[end] = held[end] and name(held[end])
-        held["left_out"] = [name(one) for one in held["left_out"]]
+        for several in ("left_out", "joined"):
+            if several in held:
+                held[several] = [name(one) for one in held[several]]
         inputs["history"] = held
     tools = manifest.tools_record
     return replace(
@@ -204,6 +206,7 @@ def input_record_names(manifest: TurnManifest) -> tuple[str, ...]:
         history["first"],
         history["last"],
         *history["left_out"],
+        *history.get("joined", ()),
     )
     return tuple([name for name in found if name])
 

@@ -29,6 +29,8 @@ class Kind(StrEnum):
     ASKER = "asker"
     PLACE = "place"
     COMPANY = "company"
+    BELONGINGS = "belongings"
+    """A question what the NPC wears, carries or has with it."""
     PRICE = "price"
     WHERE = "where"
     SINCE = "since"
@@ -146,6 +148,16 @@ _PATTERNS: Final[tuple[tuple[Kind, re.Pattern[str]], ...]] = tuple(
                 r"(?:who (?:else )?is (?:also )?(?:here|around|there|present|with us)\b"
                 r"|is (?:there )?(?:any|some)(?:body|one) (?:else )?(?:here|around|with us)"
                 r"|are we alone|are you alone)"
+            ),
+        ),
+        (
+            Kind.BELONGINGS,
+            (
+                r"(?:what (?:do|are|have) you (?:carry|carrying|wear|wearing|hold|holding)"
+                r"(?: with you| on you| there| now| today)*$"
+                r"|what (?:do|have) you (?:have |got )?(?:with|on) you\b"
+                r"|what (?:is|do you have|have you(?: got)?) in your (?:\w+ )?"
+                r"(?:hands?|pockets?|bags?|packs?|sacks?|baskets?|purse)$)"
             ),
         ),
         (

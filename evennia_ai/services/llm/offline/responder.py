@@ -234,6 +234,13 @@ def _company(question: Asked, request: ChatRequest) -> str:
     return f"{', '.join(others)} and {last} are here, besides you and me."
 
 
+def _belongings(question: Asked, request: ChatRequest) -> str:
+    told = (("I wear", request.worn), ("I have with me", request.carried))
+    return " ".join(f"{what}: {', '.join(things)}." for what, things in told if things) or (
+        "I have nothing with me."
+    )
+
+
 _ANSWERS: Final[Mapping[Kind, Callable[[Asked, ChatRequest], str]]] = {
     Kind.GREETING: _greeting,
     Kind.FAREWELL: _farewell,
@@ -244,6 +251,7 @@ _ANSWERS: Final[Mapping[Kind, Callable[[Asked, ChatRequest], str]]] = {
     Kind.ASKER: _asker,
     Kind.PLACE: _answer_place,
     Kind.COMPANY: _company,
+    Kind.BELONGINGS: _belongings,
 }
 
 

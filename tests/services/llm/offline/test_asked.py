@@ -23,6 +23,14 @@ KINDS = {
     "do you know my name?": Kind.ASKER,
     "What is this place?": Kind.PLACE,
     "who else is here?": Kind.COMPANY,
+    "What do you carry?": Kind.BELONGINGS,
+    "Ada, what are you wearing now?": Kind.BELONGINGS,
+    "what have you got on you?": Kind.BELONGINGS,
+    "What do you have with you?": Kind.BELONGINGS,
+    "What's in your pockets?": Kind.BELONGINGS,
+    "What have you got in your left hand?": Kind.BELONGINGS,
+    "What do you have for sale?": Kind.WHAT,
+    "What do you carry on the ferry?": Kind.WHAT,
     "How much is it?": Kind.PRICE,
     "what does a bed cost": Kind.PRICE,
     "can you tell me where the inn is?": Kind.WHERE,
@@ -60,6 +68,7 @@ ANSWERED_OTHERWISE = {
     Kind.ASKER,
     Kind.PLACE,
     Kind.COMPANY,
+    Kind.BELONGINGS,
     Kind.FOREIGN,
 }
 
