@@ -26,7 +26,8 @@ _WORDS: Final[Mapping[str, str]] = {
     "revert": "undo rollback restore",
     "remove": "delete del rm clear destroy erase drop",
     "reset": "clear restart",
-    "limits": "cost costs price usage quota limit",
+    "limits": "cost costs price usage quota limit budget money spent",
+    "forecast": "predict estimate",
     "": "list show view look read info display status",
 }
 """Words that people try, by the verb that they mean. "" is the command without a switch."""

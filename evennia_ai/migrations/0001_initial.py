@@ -628,6 +628,8 @@ class Migration(migrations.Migration):
                 ("input_tokens", models.PositiveBigIntegerField()),
                 ("cached_tokens", models.PositiveBigIntegerField()),
                 ("output_tokens", models.PositiveBigIntegerField()),
+                ("nanodollars", models.PositiveBigIntegerField(default=0)),
+                ("unpriced_calls", models.PositiveIntegerField(default=0)),
             ],
             options={
                 "indexes": [
@@ -758,6 +760,7 @@ class Migration(migrations.Migration):
                 ("output_tokens", models.PositiveIntegerField()),
                 ("is_estimated", models.BooleanField(default=False)),
                 ("whole_tokens", models.PositiveIntegerField(blank=True, null=True)),
+                ("nanodollars", models.PositiveBigIntegerField(blank=True, null=True)),
                 ("outcome", models.CharField(max_length=64)),
                 (
                     "event_record",

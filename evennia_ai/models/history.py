@@ -215,6 +215,8 @@ class ModelCall(models.Model):
     """True if we counted the tokens because the provider reported none."""
     whole_tokens = models.PositiveIntegerField(null=True, blank=True)
     """The tokens of the whole prompt, if the server read only a part of it; else null."""
+    nanodollars = models.PositiveBigIntegerField(null=True, blank=True)
+    """What the call cost by the prices of its time; null if the price was not known."""
     outcome = models.CharField(max_length=64)
     """`answered`, `cancelled`, `failed:<kind>`, or `unsent:<why>` if no model was asked."""
     event_record = models.ForeignKey(
@@ -246,6 +248,9 @@ class ModelCallDay(models.Model):
     input_tokens = models.PositiveBigIntegerField()
     cached_tokens = models.PositiveBigIntegerField()
     output_tokens = models.PositiveBigIntegerField()
+    nanodollars = models.PositiveBigIntegerField(default=0)
+    unpriced_calls = models.PositiveIntegerField(default=0)
+    """The calls whose price was not known, so that `nanodollars` does not contain it."""
 
     class Meta:
         constraints = [

@@ -53,7 +53,7 @@ from evennia_ai.services.settings.conf import conf
 from evennia_ai.services.settings.game import Conf
 from evennia_ai.services.settings.kinds import GLOBAL_TRACES
 from evennia_ai.services.settings.npc import NPCSettings
-from evennia_ai.store.model_calls import use_by_each
+from evennia_ai.store.model_calls import spent_by_each, use_by_each
 
 SHUTDOWN_SECONDS: Final = 2.0
 """How long a stopping server waits until the last spans are sent."""
@@ -271,11 +271,12 @@ def runtime_of(
 
 
 def _limits(conf: Conf, clock: Clock) -> Limits:
-    """Return the limits of the settings. They read today's use from the database."""
+    """Return the limits of the settings. They read earlier use from the database."""
     return Limits(
         conf.limits,
         now=clock.seconds,
         used_since=lambda since: (use_by_each("npc_ref", since), use_by_each("player_ref", since)),
+        spent_since=spent_by_each,
     )
 
 

@@ -30,6 +30,7 @@ from evennia_ai.npc.command_errors import hide_errors
 from evennia_ai.npc.floor.ticks import stored_ticks
 from evennia_ai.npc.mind.guard_watch import record_all_guards
 from evennia_ai.npc.mind.news import News
+from evennia_ai.npc.mind.status import unpriced
 from evennia_ai.npc.mind.window_watch import WindowWatch
 from evennia_ai.npc.nicks import bound_nicks
 from evennia_ai.npc.recording import unanswered
@@ -194,7 +195,7 @@ def at_server_start() -> None:
     live.writer.begin()
     live.writer.until_written(closing, "turns that an earlier process left open are not closed yet")
     logger.log_msg(f"evennia_ai: NPCs speak through: {live.access.name}")
-    live.models.prepare().addErrback(_log_unprepared)
+    live.models.prepare().addCallbacks(partial(_log_unpriced, live), _log_unprepared)
     live.watch.add(News(now=live.clock.seconds))
     live.watch.add(WindowWatch(live.calls))
     live.watch.open()
@@ -328,6 +329,12 @@ def _stop_timers() -> None:
         timer = _timers.pop()
         if timer.running:
             timer.stop()
+
+
+def _log_unpriced(live: running.Runtime, _: object) -> None:
+    """Log the profiles whose price is not known. A limit of money does not count their calls."""
+    for told in unpriced(live):
+        logger.log_warn(f"evennia_ai: {told}")
 
 
 def _log_unprepared(failure: Failure) -> None:

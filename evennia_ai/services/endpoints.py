@@ -28,6 +28,7 @@ from evennia_ai.services.llm.chat import (
     ChatRequest,
     Listener,
     Thoughts,
+    Usage,
 )
 from evennia_ai.services.llm.clients import anthropic, openai
 from evennia_ai.services.llm.clients.anthropic import AnthropicChat
@@ -36,6 +37,7 @@ from evennia_ai.services.llm.clients.openai import OpenAIChat
 from evennia_ai.services.llm.clients.scripted import FILES, scripted_from
 from evennia_ai.services.llm.learned import Learned, without_fields
 from evennia_ai.services.llm.offline.responder import OfflineResponder
+from evennia_ai.services.llm.prices import call_cost, load_prices, needs_tables
 from evennia_ai.services.llm.profiles import (
     DEFAULT,
     Client,
@@ -332,6 +334,10 @@ class Access:
             **({"withheld": list(withheld)} if withheld else {}),
         }
 
+    def cost(self, usage: Usage, *, at: float) -> int | None:
+        """Return the nanodollars of a call that began at this time, None if no price is known."""
+        return 0 if self.model.offline else call_cost(self.profile, usage, at=at)
+
     def prepare(self) -> "Deferred[None]":
         """Load what the first request needs, in another thread than the reactor's."""
         return succeed(None) if self.client is None else prepared(self.client)
@@ -413,6 +419,12 @@ class Models:
         return tuple(self._profiles.values())
 
     @property
+    def used_profiles(self) -> tuple[ModelProfile, ...]:
+        """The profiles that a role uses."""
+        used = dict.fromkeys(name for names in self._roles.values() for name in names)
+        return tuple(self._profiles[name] for name in used)
+
+    @property
     def bridge(self) -> AsyncBridge:
         """The thread in which asyncio code runs."""
         return self._bridge
@@ -472,8 +484,9 @@ class Models:
 
     def prepare(self) -> "Deferred[Any]":
         """Load what the first requests need. Fails if one of the models cannot be loaded."""
-        used = dict.fromkeys(name for names in self._roles.values() for name in names)
-        prepared = [self._access(self._profiles[name]).prepare() for name in used]
+        prepared = [self._access(profile).prepare() for profile in self.used_profiles]
+        if any(map(needs_tables, self.profiles)):
+            prepared.append(self._bridge.run(_load_prices))
         return gatherResults(prepared, consumeErrors=True).addErrback(_first_failure)
 
     def close(self) -> None:
@@ -489,7 +502,7 @@ class Models:
             names = dict.fromkeys((settings.profile, *names))
         first, *others = (self._profiles[name] for name in names)
         if settings.model:
-            first = replace(first, model=settings.model)
+            first = replace(first, model=settings.model, price=None)
         return tuple(settings.applied_to(profile) for profile in (first, *others))
 
     def _access(self, profile: ModelProfile) -> Access:
@@ -542,6 +555,10 @@ class Models:
                 learned=Learned(),
             )
         return self._gates[key]
+
+
+async def _load_prices() -> None:
+    load_prices()
 
 
 def _model_identity(profile: ModelProfile) -> tuple[str, str, str]:

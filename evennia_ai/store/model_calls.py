@@ -19,8 +19,9 @@ from django.db.models.functions import Coalesce
 
 from evennia_ai import models
 from evennia_ai.engine.actors import Actor
-from evennia_ai.engine.prompt.components import GAME, Scope
+from evennia_ai.engine.prompt.components import GAME, Scope, of_npc
 from evennia_ai.models.core import NAME
+from evennia_ai.services.llm.money import NANODOLLARS
 from evennia_ai.store.core.inserting import Insert
 from evennia_ai.store.core.snapshots import Snapshot, changing, one_transaction, value_of
 
@@ -36,6 +37,8 @@ A breaker, a full queue or a limit prevented the call, or there is no model.
 OFFLINE: Final = f"{UNSENT}offline"
 SLICE_CALLS: Final = 500
 _MOST_TOKENS: Final = 2**31 - 1
+_MOST_NANODOLLARS: Final = 2**53
+"""More than a million dollars. Sums of such values fit into their column."""
 # A time later than all others. SQLite does not accept infinity.
 _END_OF_TIME: Final = 1e15
 
@@ -63,6 +66,8 @@ class NewCall:
     is_estimated: bool = False
     whole_tokens: int | None = None
     """The tokens of the whole prompt, if the server read only a part; else None."""
+    nanodollars: int | None = None
+    """What the call cost; None if the price is not known."""
     outcome: str = ANSWERED
     event_record_id: int | None = None
     """The record of the player's words that were not answered because of a limit."""
@@ -106,7 +111,7 @@ _FIELDS: Final = tuple(NewCall.__dataclass_fields__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Used:
-    """Sums of calls and tokens."""
+    """Sums of calls, tokens and money."""
 
     calls: int = 0
     failures: int = 0
@@ -114,6 +119,9 @@ class Used:
     cached_tokens: int = 0
     """The input tokens that were read from the provider's cache."""
     output_tokens: int = 0
+    nanodollars: int = 0
+    unpriced_calls: int = 0
+    """The calls whose price was not known. They are not part of `nanodollars`."""
 
     @property
     def tokens(self) -> int:
@@ -121,9 +129,18 @@ class Used:
         return self.input_tokens + self.output_tokens
 
     @property
+    def dollars(self) -> float:
+        """The money in dollars, without calls whose price was not known."""
+        return self.nanodollars / NANODOLLARS
+
+    @property
     def cached_percent(self) -> int | None:
         """The share of the input tokens that came from the provider's cache; None without input."""
         return 100 * self.cached_tokens // self.input_tokens if self.input_tokens else None
+
+    def __add__(self, other: "Used") -> "Used":
+        """Return both together."""
+        return Used(**{name: getattr(self, name) + getattr(other, name) for name in _SUMMED})
 
 
 NOTHING: Final = Used()
@@ -174,6 +191,37 @@ def use_by_each(
     if among is not None:
         rows = rows.filter(**{f"{whom}__in": among})
     return {row[whom]: _used(row) for row in rows.annotate(**_SUMS)}
+
+
+def use_in_days(since: float, scope: Scope = GAME) -> Used:
+    """Return what was used since the day of a time began, also by calls that were added up.
+
+    Calls that were added up no longer say whose words they answered. So the result of a player has
+    only calls that are still kept.
+    """
+    kept = use_since(since - since % DAY_SECONDS, scope)
+    if scope.kind == "player":
+        return kept
+    days = models.ModelCallDay.objects.filter(day__gte=since // DAY_SECONDS)
+    if scope.kind == "npc":
+        days = days.filter(npc_ref=scope.ref)
+    return kept + _used(days.aggregate(**_SUMS_OF_DAYS))
+
+
+def spent_by_each(since: float) -> tuple[Mapping[str, int], Mapping[str, int]]:
+    """Return the nanodollars spent since the day of a time began, by NPC and by player."""
+    first = since - since % DAY_SECONDS
+    kept = models.ModelCall.objects.filter(started_at__gte=first, nanodollars__gt=0)
+    days = models.ModelCallDay.objects.filter(day__gte=since // DAY_SECONDS, nanodollars__gt=0)
+    npcs = _spent(kept, "npc_ref")
+    for ref, spent in _spent(days, "npc_ref").items():
+        npcs[ref] = npcs.get(ref, 0) + spent
+    return npcs, _spent(kept, "player_ref")
+
+
+def _spent(rows: QuerySet, whom: str) -> dict[str, int]:
+    found = rows.order_by().values_list(whom).annotate(spent=Sum("nanodollars"))
+    return dict(found)
 
 
 def calls_of_turns(npc_ref: str, numbers: Collection[int]) -> tuple[NewCall, ...]:
@@ -282,9 +330,7 @@ def _saying(row: models.ModelCall) -> RefusedSaying:
 
 def total_use(npc_ref: str) -> Used:
     """Return everything that was ever used for an NPC, removed calls included."""
-    kept = models.ModelCall.objects.filter(npc_ref=npc_ref).aggregate(**_SUMS)
-    summed = models.ModelCallDay.objects.filter(npc_ref=npc_ref).aggregate(**_SUMS_OF_DAYS)
-    return _used({name: kept[name] + summed[name] for name in kept})
+    return use_in_days(0.0, of_npc(npc_ref))
 
 
 def forget_player(player_ref: str, *, npc_ref: str | None = None) -> int:
@@ -335,6 +381,8 @@ def _fit_to_column(name: str, value: Any) -> Any:
     """Return a value limited to the range that its column has in every database."""
     if isinstance(value, str):
         return value[: models.ModelCall._meta.get_field(name).max_length]
+    if name == "nanodollars" and value:
+        return min(value, _MOST_NANODOLLARS)
     return min(max(0, value), _MOST_TOKENS) if name.endswith("_tokens") and value else value
 
 
@@ -367,6 +415,7 @@ _SUMS: Final[Mapping[str, Any]] = {
     **_SUMS_OF_DAYS,
     "all_calls": Count("pk", filter=_COUNTED),
     "all_failures": Count("pk", filter=_COUNTED & ~Q(outcome__startswith=ANSWERED)),
+    "all_unpriced_calls": Count("pk", filter=_COUNTED & Q(nanodollars=None)),
 }
 
 

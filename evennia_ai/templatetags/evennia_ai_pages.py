@@ -14,6 +14,7 @@ from django.utils.timezone import localtime
 
 from evennia_ai.engine.text.columns import escape_controls
 from evennia_ai.engine.text.columns import first_line as first
+from evennia_ai.services.llm.money import describe_cost, in_dollars
 from evennia_ai.store.history import branches
 
 register = template.Library()
@@ -74,6 +75,18 @@ def clock(seconds: float) -> str:
 def taken(seconds: float | None) -> str:
     """Return a duration in seconds as text, or "under way" for None."""
     return "under way" if seconds is None else f"{seconds:.1f} s"
+
+
+@register.filter  # type: ignore[untyped-decorator]
+def cost(nanodollars: int | None, unpriced_calls: int = 0) -> str:
+    """Return what calls of models cost, in dollars."""
+    return describe_cost(nanodollars, unpriced_calls)
+
+
+@register.filter  # type: ignore[untyped-decorator]
+def amount(nanodollars: int) -> str:
+    """Return an amount of money, in dollars."""
+    return in_dollars(nanodollars)
 
 
 @register.filter  # type: ignore[untyped-decorator]

@@ -97,7 +97,10 @@ def test_an_edit_is_shown_for_every_turn_with_a_summary(played: Played) -> None:
     assert "+ Be gruff." in turns[0]["differences"][0]["lines"]
     tokens = sum(turn["tokens"] - turn["tokens_before"] for turn in turns)
     counts = {"turns": 8, "unchanged": 0, "changed": 8, "unknown": 0, "tokens": tokens}
+    cost = summary["summary"].pop("cost")
     assert summary == {"summary": counts}
+    assert (cost["turns"], cost["unknown"], cost["nanodollars"]) == (8, 0, 0)
+    assert cost["tokens"] > cost["tokens_before"]
 
 
 def test_edit_without_effect_has_status_0(played: Played) -> None:
@@ -109,6 +112,7 @@ def test_edit_without_effect_has_status_0(played: Played) -> None:
         "turn 7: unchanged",
         "turn 8: unchanged",
         "3 turns: 0 changed, 3 unchanged, 0 not known; +0 tokens in all",
+        "A turn costs nothing, with or without it: 140 -> 140 tokens over the last 3 turns.",
     ]
 
 

@@ -25,7 +25,10 @@ def ned(db, monkeypatch) -> str:
     ref = str(create_object(AINPC, key="Ned", nohome=True).id)
     a_turn(get_or_open_conversation(ref, kind="room", place_ref="3"), "Hello.", reply="Evening.")
     call = NewCall(npc_ref=ref, role="speaker", started_at=time.time(), seconds=1.0)
-    add_call(replace(call, input_tokens=200, cached_tokens=150, output_tokens=30))
+    add_call(
+        replace(call, input_tokens=200, cached_tokens=150, output_tokens=30, nanodollars=4_200_000)
+    )
+    add_call(replace(call, npc_ref="999", input_tokens=1))
     halt = Halt(npc_ref=ref, halted_by="Mara", halted_at=time.time(), reason="the\x1b[31m bill")
     add_halt(halt, by=trusted("Mara"))
     return ref
@@ -37,15 +40,17 @@ def test_status_of_one_npc_shows_its_turn_use_and_pause(call, ned) -> None:
     first, *others = told.out.splitlines()
     assert first == rf"Ned (#{ned}): paused by Mara: the\x1b[31m bill"
     assert "  conversations  1 room" in others
-    assert "  today          calls 1, tokens in 200 (75 % cached), out 30" in others
+    assert "  today          calls 1, tokens in 200 (75 % cached), out 30, $0.0042" in others
+    assert "  this month     calls 1, tokens in 200 (75 % cached), out 30, $0.0042" in others
     assert "  last turn      turn 1 " in told.out
 
 
 def test_status_of_the_game_lists_all_npcs(call, ned) -> None:
     told = call("status").out.splitlines()
-    assert told[0].startswith("NPCs: 2; today calls 1, ")
-    assert told[1].startswith(f"Ned (#{ned}): paused by Mara")
-    assert "): on; no turn yet; today calls 0" in told[2]
+    assert told[0].startswith("NPCs: 2; today calls 2, ")
+    assert told[1] == "this month $0.0042, 1 call without a known price"
+    assert told[2].startswith(f"Ned (#{ned}): paused by Mara")
+    assert "): on; no turn yet; today calls 0" in told[3]
 
 
 def test_status_as_json_is_the_value_that_pages_show(call, ned) -> None:
@@ -58,6 +63,7 @@ def test_status_as_json_is_the_value_that_pages_show(call, ned) -> None:
     assert (told["state"], told["now"], told["today"]["cached_percent"]) == ("paused", None, 75)
     told = call("status", "--json").json
     assert told["game"] == json.loads(json.dumps(plain_value(stored_game_status(now=now))))
+    assert (told["month"]["nanodollars"], told["month"]["unpriced_calls"]) == (4_200_000, 1)
     assert [one["name"] for one in told["npcs"]] == ["Ned", "Tilda"]
 
 

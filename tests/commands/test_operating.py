@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.test.utils import CaptureQueriesContext
+from django.test.utils import CaptureQueriesContext, override_settings
 from evennia.objects.models import ObjectDB
 from evennia.typeclasses.attributes import AttributeProperty
 from evennia.utils.create import create_object
@@ -261,10 +261,11 @@ def test_log_shows_the_calls_of_a_turn(talked: Any) -> None:
             input_tokens=1200,
             cached_tokens=1100,
             output_tokens=45,
+            nanodollars=150_600,
         )
     )
     told = talked.builds("ai/log oren")
-    assert "small: 1200 in (1100 cached), 45 out, 2.3 s, begun after 0.4" in told
+    assert "small: 1200 in (1100 cached), 45 out, $0.00015, 2.3 s, begun after 0.4" in told
 
 
 def test_log_shows_calls_outside_of_turns_and_their_failures(stage: Any) -> None:
@@ -281,7 +282,8 @@ def test_log_shows_calls_outside_of_turns_and_their_failures(stage: Any) -> None
         )
     )
     told = stage.builds("ai/log oren")
-    assert "decider, small: about 80 in, 0 out, 5.0 s, failed:timeout" in told.splitlines()[2]
+    line = "decider, small: about 80 in, 0 out, no known price, 5.0 s, failed:timeout"
+    assert line in told.splitlines()[2]
 
 
 def test_log_names_settings_as_they_are_typed(stage: Any) -> None:
@@ -369,6 +371,7 @@ def test_limits_show_used_and_allowed(stage: Any) -> None:
         told = stage.builds("ai/limits")
     assert "game             calls per minute           0 of 600" in told
     assert "tokens per day             0 of no limit" in told
+    assert "dollars per month         $0 of no limit" in told
     assert "each player      20 calls per minute, 2000 calls per day" in told
 
 
@@ -401,13 +404,46 @@ def test_the_status_tells_what_an_npc_used_and_has_left(stage: Any) -> None:
             input_tokens=200,
             cached_tokens=150,
             output_tokens=30,
+            nanodollars=4_200_000,
         )
     )
     with stage.model("Aye."):
         told = stage.builds("ai oren")
-    assert "today          1 call, 200 tokens in, 75 % cached, 30 out" in told
-    assert "ever           1 call, 230 tokens" in told
+    assert "today          1 call, 200 tokens in, 75 % cached, 30 out, $0.0042" in told
+    assert "this month     $0.0042" in told
+    assert "ever           1 call, 230 tokens, $0.0042" in told
     assert "left           60 calls per minute, 9999 calls per day" in told
+
+
+def test_money_of_the_game_is_shown_with_its_limits_and_who_spent_it(stage: Any) -> None:
+    ref, player = stage.npc.ai.ref, str(stage.player.id)
+    call = NewCall(npc_ref=ref, player_ref=player, role="speaker", started_at=0.0, seconds=1.0)
+    model_calls.add_call(replace(call, started_at=1.0, nanodollars=2 * 10**9))
+    limits = {"game": {"dollars_per_day": 2, "dollars_per_month": 30}}
+    far = {"default": {"base_url": "https://api.example/v1", "model": "small"}}
+    with override_settings(EVENNIA_AI_LIMITS=limits, EVENNIA_AI_PROFILES=far), stage.model("Aye."):
+        overview, used = stage.builds("ai"), stage.builds("ai/limits")
+    assert (
+        "Models cost $2.00 of $2.00 today, $2.00 of $30.00 this month; see ai/limits." in overview
+    )
+    why = "the game has used its $2.00 per day; again in"
+    assert f"! No NPC asks a model: {why}" in joined(overview)
+    assert "raise the limit in the settings and type @reload" in joined(overview)
+    unknown = "! no price known for model small of profile default: set EVENNIA_AI_PROFILES"
+    assert unknown in joined(overview)
+    assert unknown in joined(used)
+    assert f"npc Oren (#{ref}) cost $2.00 this month, $2.00 today" in used
+    assert f"player Pim (#{player}) cost $2.00 this month, $2.00 today" in used
+
+
+def test_money_is_not_mentioned_if_models_cost_nothing(stage: Any) -> None:
+    with stage.model("Aye."):
+        assert "$" not in stage.builds("ai")
+
+
+def joined(told: str) -> str:
+    """Return text with each line break and indentation replaced by a space."""
+    return " ".join(told.split())
 
 
 def test_forgetting_a_player_removes_them_from_the_call_log(stage: Any) -> None:

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.test import override_settings
 
 from evennia_ai.engine.errors import ModelRefused
 from evennia_ai.npc.mind import news
@@ -119,3 +120,21 @@ def test_cut_prompt_is_reported_to_builders_and_shown_with_its_turn(stage, liste
         assert newest_calls(1)[0].whole_tokens is None
         assert "CUT" not in stage.builds("ai")
         assert "the server read" not in stage.builds("ai/context oren")
+
+
+def test_builders_everywhere_read_once_that_the_money_of_the_game_is_spent(
+    stage: Stage, heard: dict[str, list[str]]
+) -> None:
+    stage.builder.location = None
+    limits = {"game": {"dollars_per_day": 0.01}}
+    priced = {"default": {"price": {"input": 1000, "output": 1000}}}
+    with (
+        override_settings(EVENNIA_AI_LIMITS=limits, EVENNIA_AI_PROFILES=priced),
+        playing(stage, "Aye.", "Aye.", "Aye."),
+    ):
+        for _ in range(3):
+            stage.player.at_say("Oren, are you there?")
+            stage.waited()
+    (line,) = heard[stage.builder.key]
+    assert line.startswith("[ai] no NPC asks a model: the game has used its $0.010 per day; again")
+    assert heard[stage.player.key] == []

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db import transaction
 
-from evennia_ai.engine.prompt.components import Scope
+from evennia_ai.engine.prompt.components import Scope, of_npc
 from evennia_ai.models import ModelCall, ModelCallDay
 from evennia_ai.store import model_calls
 from evennia_ai.store.model_calls import DAY_SECONDS, NewCall, Used
@@ -23,6 +23,7 @@ def a_call(**values: Any) -> NewCall:
         "input_tokens": 100,
         "cached_tokens": 60,
         "output_tokens": 20,
+        "nanodollars": 0,
     }
     return NewCall(**{**usual, **values})
 
@@ -144,3 +145,42 @@ def test_number_too_large_for_its_column_is_cut() -> None:
     written(a_call(input_tokens=-5, output_tokens=10**12, cached_tokens=-1))
     row = ModelCall.objects.get()
     assert (row.input_tokens, row.output_tokens, row.cached_tokens) == (0, 2**31 - 1, 0)
+
+
+def test_cost_is_summed_and_calls_of_unknown_price_are_counted() -> None:
+    written(
+        a_call(nanodollars=3_000),
+        a_call(nanodollars=None),
+        a_call(nanodollars=None, outcome="unsent:player.calls_per_minute"),  # no model was asked
+        a_call(npc_ref="6", nanodollars=500),
+    )
+    used = model_calls.use_by_each("npc_ref", 0)
+    assert {ref: (one.nanodollars, one.unpriced_calls) for ref, one in used.items()} == {
+        "5": (3_000, 1),
+        "6": (500, 0),
+    }
+
+
+def test_cost_of_a_month_includes_days_that_were_summed_up() -> None:
+    first = NOON - 10 * DAY_SECONDS
+    written(
+        a_call(started_at=first - DAY_SECONDS, nanodollars=1),
+        a_call(started_at=first, nanodollars=20, player_ref="8"),
+        a_call(started_at=first, nanodollars=None),
+        a_call(started_at=NOON, nanodollars=300),
+        a_call(started_at=NOON, nanodollars=4_000, npc_ref="6", player_ref=""),
+    )
+    while model_calls.sum_up_old(NOON, keep_days=5):
+        pass
+    month = model_calls.use_in_days(first)
+    assert (month.nanodollars, month.unpriced_calls, month.calls) == (4_320, 1, 4)
+    assert model_calls.use_in_days(first, of_npc("5")).nanodollars == 320
+    assert model_calls.total_use("5").nanodollars == 321
+    npcs, players = model_calls.spent_by_each(first)
+    assert npcs == {"5": 320, "6": 4_000}
+    assert players == {"7": 300, "": 4_000}  # a sum does not say whose words were answered
+
+
+def test_cost_beyond_its_column_is_cut() -> None:
+    written(*[a_call(nanodollars=10**30) for _ in range(3)])
+    assert model_calls.use_since(0).nanodollars == 3 * 2**53

@@ -4,6 +4,7 @@ import hashlib
 import html
 import json
 import re
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -330,6 +331,24 @@ def test_live_page_shows_a_prompt_that_was_read_only_in_part(played, browser):
     assert as_json(client, "/ai/live/")["log"]["cut"] == []
 
 
+def test_pages_show_what_calls_cost_and_which_price_is_not_known(played, browser):
+    client, ref = browser("Builder"), played.npc.ai.ref
+    row = replace(model_calls.newest_calls(1)[0], turn=5, started_at=time.time())
+    for nanodollars in (1_200_000_000, None):
+        model_calls.add_call_alone(replace(row, nanodollars=nanodollars))
+    cost = "$1.20, 1 call without a known price"
+    assert cost in client.get("/ai/live/").content.decode()
+    assert f"This month {cost}." in client.get(f"/ai/npc/{ref}/").content.decode()
+    page = client.get(turn_page(played, 5)).content.decode()
+    assert " out, $1.20, " in page
+    assert " out, no known price, " in page
+    assert [one["nanodollars"] for one in as_json(client, turn_page(played, 5))["calls"]] == [
+        0,
+        1_200_000_000,
+        None,
+    ]
+
+
 def test_page_of_a_missing_thing_says_so_with_404(played, browser):
     client = browser("Builder")
     for address in (turn_page(played, 99), "/ai/npc/999999/", "/ai/lore/nowhere/"):
@@ -480,6 +499,9 @@ def test_trial_is_compared_with_the_newest_turns(played, browser):
     assert [one["number"] for one in moved] == [5, 4, 3, 2, 1]
     assert {one["outcome"] for one in as_it_was} == {"unchanged"}
     assert moved[0]["outcome"] == "changed"
+    assert all(one["is_priced"] and one["nanodollars"] == 0 for one in moved)
+    page = client.get(f"{address}4").content.decode()
+    assert "A turn costs nothing, with or without it: " in page
 
 
 def test_diff_page_compares_two_turns_and_a_turn_with_a_trial(played, browser):

@@ -8,7 +8,7 @@ import contextlib
 import sys
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import file_digest
 from io import BufferedReader
 from pathlib import Path
@@ -26,6 +26,7 @@ from evennia_ai.formats.chats.chat import is_chat, list_import_losses, read_chat
 from evennia_ai.formats.chats.chat_records import ChatSource, find_played
 from evennia_ai.formats.file_kinds import describe_file
 from evennia_ai.npc.views.edits import AsOfToday, ProposedEdit, read_edit_file
+from evennia_ai.npc.views.forecast import Forecaster
 from evennia_ai.npc.views.recomposing import (
     Comparison,
     PastReader,
@@ -183,21 +184,22 @@ def replay_against(
     edit = read_edit_file(path)
     total, stream = _comparisons(npc_ref, edit, newest=newest, number=number)
     outcomes = {"unchanged": 0, "changed": 0, "unknown": 0}
-    tokens = 0
+    tokens, forecaster = 0, Forecaster(npc_ref)
     if not as_json:
         write_lines(escape_controls(f"notice: {notice}") for notice in edit.notices)
     for comparison in _with_progress(stream, total):
         outcomes[comparison.outcome] += 1
         tokens += comparison.tokens - comparison.tokens_before
+        forecaster.add(comparison)
         if as_json:
             write_json(_comparison_object(comparison))
         else:
             write_lines(_comparison(comparison))
     summary = {"turns": sum(outcomes.values()), **outcomes, "tokens": tokens}
     if as_json:
-        write_json({"summary": summary})
+        write_json({"summary": {**summary, "cost": asdict(forecaster.found)}})
     else:
-        write_lines([_summary(summary)])
+        write_lines([_summary(summary), str(forecaster.found)])
     return FINDING if outcomes["changed"] or outcomes["unknown"] else 0
 
 
@@ -266,7 +268,8 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
 
 
 def _comparison_object(comparison: Comparison) -> dict[str, Any]:
-    told = asdict(comparison)
+    told = asdict(replace(comparison, before=(), after=()))
+    del told["before"], told["after"]
     return {"turn": told.pop("number"), **told}
 
 

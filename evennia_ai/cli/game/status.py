@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from evennia_ai.cli.output import write_json, write_lines
 from evennia_ai.engine.text.columns import escape_controls
 from evennia_ai.engine.text.plain_values import plain_value
+from evennia_ai.services.llm.money import describe_cost
 from evennia_ai.store.model_calls import Used
 
 with contextlib.redirect_stdout(sys.stderr):  # Evennia may print while it is imported.
@@ -20,6 +21,7 @@ with contextlib.redirect_stdout(sys.stderr):  # Evennia may print while it is im
         stored_game_status,
         stored_page,
         stored_status,
+        used_this_month,
     )
 
 
@@ -37,13 +39,16 @@ def show_game(*, as_json: bool) -> int:
     """Print the state of the game and of all its NPCs."""
     now = time.time()
     game = stored_game_status(now=now)
-    page = stored_page("", 1, size=MOST_LISTED, now=now)
+    page, month = stored_page("", 1, size=MOST_LISTED, now=now), used_this_month(now)
     if as_json:
-        write_json({"game": plain_value(game), "npcs": plain_value(page.npcs)}, indent=2)
+        told = {"game": game, "month": month, "npcs": page.npcs}
+        write_json(plain_value(told), indent=2)
         return 0
     lines = [f"ALL NPCS ARE STOPPED: {game.stopped}"] if game.stopped else []
     more = "more than " if page.are_more else ""
     lines.append(f"NPCs: {more}{page.count}; today {_used(game.today)}")
+    if cost := describe_cost(month.nanodollars, month.unpriced_calls):
+        lines.append(f"this month {cost}")
     lines += [f"{_state(row)}; {_last_turn(row)}; today {_used(row.today)}" for row in page.npcs]
     write_lines(map(escape_controls, lines))
     return 0
@@ -59,6 +64,7 @@ def _npc_lines(status: NPCStatus) -> Iterator[str]:
     if status.cut_because:
         yield f"  PROMPT CUT     {status.cut_because}"
     yield f"  today          {_used(status.today)}"
+    yield f"  this month     {_used(status.month)}"
     yield f"  ever           {_used(status.ever)}"
     yield from (f"  problem        {problem}" for problem in status.problems)
 
@@ -77,4 +83,6 @@ def _last_turn(row: NPCRow) -> str:
 
 def _used(used: Used) -> str:
     cached = "" if used.cached_percent is None else f" ({used.cached_percent} % cached)"
-    return f"calls {used.calls}, tokens in {used.input_tokens}{cached}, out {used.output_tokens}"
+    cost = describe_cost(used.nanodollars, used.unpriced_calls)
+    told = f"calls {used.calls}, tokens in {used.input_tokens}{cached}, out {used.output_tokens}"
+    return f"{told}, {cost}" if cost else told

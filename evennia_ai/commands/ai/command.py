@@ -9,6 +9,7 @@ from twisted.internet.defer import Deferred
 from evennia_ai.commands.ai.branches import BranchSwitches
 from evennia_ai.commands.ai.chats import FileSwitches, refuse_all_but_admins
 from evennia_ai.commands.ai.control import ControlSwitches
+from evennia_ai.commands.ai.forecast import ForecastSwitch
 from evennia_ai.commands.ai.history import (
     cache_lines,
     history_lines,
@@ -70,7 +71,9 @@ FULL: Final = "full"
 """The value of a switch that shows a screen with nothing folded."""
 
 
-class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches, KeptSwitches):
+class CmdAI(
+    ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches, KeptSwitches, ForecastSwitch
+):
     """
     Look into the NPCs of the game and control them
 
@@ -98,7 +101,8 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches, Ke
       set      - <npc> [= <setting> [<value>]]: its own settings; a setting
                  without a value gets its usual value again
       profile  - [<npc> [= <profile>]]: list the models, or choose one for an NPC
-      limits   - [<npc>]: how much models may be used, and how much they were
+      limits   - [<npc>]: how much models may be used and cost, and how much they
+                 were used and cost
       stopall  - [= <reason>]: EMERGENCY: stop all NPCs of the game at once
       startall - let them answer again
 
@@ -260,6 +264,9 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches, Ke
                  is reached, or a prompt shares less with the one before
       check    - [<profile>]: test its server in ten seconds: address, key, model,
                  streaming, tools, window, speed, and what to do (Admins)
+      forecast - <npc> [= <edit>, ...]: what a turn costs with the texts of today
+                 instead of those of its newest turns, or with an edit that you
+                 have not made
       pause    - <npc> [= <reason>]: stop all calls of models for this NPC
       resume   - <npc>: end the pause
 
@@ -271,6 +278,8 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches, Ke
       ai/pause oren = says strange things
       ai/resume oren
       ai/limits
+      ai/forecast oren
+      ai/forecast oren = component:mood.off=yes
       ai/stopall = the bill
       ai/startall
     """
@@ -288,7 +297,7 @@ class CmdAI(ControlSwitches, OperatingSwitches, BranchSwitches, FileSwitches, Ke
         "set": "set_one",
         **alike("profile check verify export request undo retry correct reset"),
         "import": "import_file",
-        **alike("keep kept"),
+        **alike("keep kept forecast"),
         "kept/accept": "kept_accept",
         "branch": "branch",
         "branch/prompt": "branch_prompt",

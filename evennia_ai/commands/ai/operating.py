@@ -18,6 +18,7 @@ from evennia_ai.npc.mind.news import has_news, switch_news
 from evennia_ai.npc.mind.status import LoggedTurn, npc_log
 from evennia_ai.npc.model_calls.limits import is_stopped
 from evennia_ai.npc.senses.presence import NPC
+from evennia_ai.services.llm.money import describe_cost
 from evennia_ai.services.llm.odd_replies import ODD
 from evennia_ai.store.model_calls import ANSWERED, OFFLINE, UNSENT, NewCall
 
@@ -111,7 +112,8 @@ def _turn(logged: LoggedTurn) -> Iterator[str]:
     seconds = (turn.ended_at or time.time()) - turn.created_at
     outcome = f": {first_line(turn.outcome)}" if turn.outcome else ""
     state = "under way for" if turn.ended_at is None else f"{turn.state} in"
-    yield f"    {state} {max(0.0, seconds):.1f} s{outcome}"
+    cost = describe_cost(logged.nanodollars) if len(logged.calls) > 1 else ""
+    yield f"    {state} {max(0.0, seconds):.1f} s{f', {cost}' if cost else ''}{outcome}"
     yield from (f"    {_call(call)}" for call in logged.calls)
     if not logged.calls:
         yield f"    {escape_controls(turn.model)}: prompt of {turn.tokens} tokens"
@@ -126,11 +128,13 @@ def _call(call: NewCall) -> str:
     about = "about " if call.is_estimated else ""
     whole = f" of about {call.whole_tokens} (CUT)" if call.whole_tokens else ""
     cached = f" ({call.cached_tokens} cached)" if call.cached_tokens else ""
+    cost = describe_cost(call.nanodollars)
     first = f", begun after {call.first_piece_seconds:.1f}" if call.first_piece_seconds else ""
     outcome = "" if call.outcome == ANSWERED else f", {escape_controls(call.outcome)}"
     return (
         f"{role}{escape_controls(_model(call))}: {about}{call.input_tokens}{whole} in{cached},"
-        f" {call.output_tokens} out, {call.seconds:.1f} s{first}{outcome}"
+        f" {call.output_tokens} out, {f'{cost}, ' if cost else ''}{call.seconds:.1f} s"
+        f"{first}{outcome}"
     )
 
 

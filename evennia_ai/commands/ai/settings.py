@@ -31,7 +31,7 @@ Reader = Callable[[str], Any]
 """Parses what was typed. An unreadable text is returned as it is, and the setting refuses it."""
 
 _SPLIT: Final = re.compile(r"[\s,]+")
-_LIMIT: Final = re.compile(r"(\w+)\s*=\s*([0-9]{1,15})")
+_LIMIT: Final = re.compile(r"(\w+)\s*=\s*([0-9]{1,15}(?:\.[0-9]{1,9})?)")
 _ELSEWHERE: Final = {"profile": "ai/profile <npc> = <profile>", "tools": "ai/tools <npc> = <tools>"}
 
 
@@ -261,14 +261,15 @@ def _words(text: str) -> list[str]:
     return [] if text.lower() == "none" else [word for word in _SPLIT.split(text) if word]
 
 
-def _limits(text: str) -> dict[str, int]:
+def _limits(text: str) -> dict[str, float]:
     if text.lower() == "none":
         return {}
     if _LIMIT.sub("", text).strip(" ,"):
         raise CommandError(
-            "Limits are written like calls_per_minute=5, tokens_per_day=20000. Nothing was changed."
+            "Limits are written like calls_per_minute=5, dollars_per_day=0.5. Nothing was changed."
         )
-    return {name: int(most) for name, most in _LIMIT.findall(text)}
+    found = _LIMIT.findall(text)
+    return {name: float(most) if "." in most else int(most) for name, most in found}
 
 
 def _of_profile(name: str, read: Reader, usual: Callable[[ModelProfile], Any]) -> Row:

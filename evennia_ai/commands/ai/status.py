@@ -18,17 +18,20 @@ from evennia_ai.npc.mind.status import (
     NPCPage,
     NPCRow,
     NPCStatus,
+    Spending,
     game_now,
     npcs_now,
     stored_game_status,
     stored_page,
+    unpriced,
 )
 from evennia_ai.npc.model_calls.limits import Limits, LimitScope
 from evennia_ai.npc.npc_settings import settings_of
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.npc.senses.presence import NPC, object_of
 from evennia_ai.npc.upkeep.compacting import Outcome
-from evennia_ai.services.llm.quotas import LIMITS
+from evennia_ai.services.llm.money import as_dollars, describe_cost, in_dollars
+from evennia_ai.services.llm.quotas import LIMITS, MONEY, most_in_words
 from evennia_ai.store import model_calls
 from evennia_ai.store.history.past_turns import TurnLine
 from evennia_ai.store.model_calls import GAME_REF, Halt, Used, halts
@@ -106,6 +109,28 @@ def _total_lines(page: NPCPage, today: Used, now: GameNow, part: str) -> Iterato
         f"{npcs}; in all {now.answering} answering, {now.waiting} waiting; today"
         f" {counted(today.calls, 'call')}, {thousands(today.tokens)} tokens."
     )
+    yield from money_lines(now.spending)
+
+
+def money_lines(spending: Spending) -> Iterator[str]:
+    """Yield what models cost, and what to do if a limit is reached or a price is not known."""
+    quota = spending.quota
+    spent = [
+        (spending.today_nanodollars, "today", quota.dollars_per_day),
+        (spending.month_nanodollars, "this month", quota.dollars_per_month),
+    ]
+    if any(amount or most is not None for amount, _, most in spent):
+        told = [
+            f"{in_dollars(amount)}{'' if most is None else f' of {as_dollars(most)}'} {when}"
+            for amount, when, most in spent
+        ]
+        yield f"Models cost {', '.join(told)}; see ai/limits."
+    if spending.reached:
+        yield from wrap_hanging(
+            f"! No NPC asks a model: {spending.reached}. To go on, raise the limit in the settings"
+            " and type @reload."
+        )
+    yield from (line for told in spending.unpriced for line in wrap_hanging(f"! {told}"))
 
 
 def _crowd_lines(crowds: Iterable[Crowd]) -> Iterator[str]:
@@ -194,33 +219,39 @@ def _columns(texts: Iterable[str]) -> str:
 
 
 MOST_AT_LIMIT: Final = 20
+MOST_SPENDERS: Final = 5
 
 
 def limit_lines(npc: NPC | None = None) -> list[str]:
     """Return the limits and their use: of the game and one NPC, or of everyone at a limit now."""
-    limits = runtime().limits
+    live = runtime()
+    limits = live.limits
     lines = ["Limits on calls of models, used of allowed:", *_used(limits, "game", "", "game")]
     if npc is None:
         lines += _usual(limits)
         lines += _at_limit(limits)
+        lines += _spenders(limits)
         lines += _refused_today("")
     else:
         own = settings_of(npc).limits
         lines += _used(limits, "npc", npc.ai.ref, escape_controls(npc.key), own)
         lines += _refused_today(npc.ai.ref)
+    lines += (line for told in unpriced(live) for line in wrap_hanging(f"! {told}"))
     return [clip_text(line, WIDTH) for line in lines]
 
 
 def _used(
-    limits: Limits, scope: LimitScope, ref: str, name: str, own: Mapping[str, int] | None = None
+    limits: Limits, scope: LimitScope, ref: str, name: str, own: Mapping[str, float] | None = None
 ) -> Iterator[str]:
     quota, reading = limits.quota(scope, own or {}), limits.reading(scope, ref)
     for limit in LIMITS:
-        most = getattr(quota, limit)
-        allowed = "no limit" if most is None else str(most)
+        most, used = getattr(quota, limit), getattr(reading, limit)
+        is_money = limit.startswith(MONEY)
+        allowed = "no limit" if most is None else as_dollars(most) if is_money else str(most)
         mine = " (its own)" if own and limit in own and most == own[limit] else ""
         what = limit.replace("_", " ")
-        yield f"  {name:16.16} {what:18} {getattr(reading, limit):>9} of {allowed}{mine}"
+        shown = as_dollars(used) if is_money else used
+        yield f"  {name:16.16} {what:18} {shown:>9} of {allowed}{mine}"
 
 
 def _usual(limits: Limits) -> Iterator[str]:
@@ -228,7 +259,7 @@ def _usual(limits: Limits) -> Iterator[str]:
     for scope, name in kinds:
         quota = limits.quota(scope)
         told = [
-            f"{getattr(quota, limit)} {limit.replace('_', ' ')}"
+            most_in_words(limit, getattr(quota, limit))
             for limit in LIMITS
             if getattr(quota, limit) is not None
         ]
@@ -238,10 +269,22 @@ def _usual(limits: Limits) -> Iterator[str]:
 def _at_limit(limits: Limits) -> Iterator[str]:
     found = limits.at_limit()
     for scope, ref, reached in found[:MOST_AT_LIMIT]:
-        what = reached.limit.replace("_", " ")
-        yield f"  {scope} {escape_controls(name_of(ref))} is at its {reached.most} {what}"
+        what = most_in_words(reached.limit, reached.most)
+        yield f"  {scope} {escape_controls(name_of(ref))} is at its {what}"
     if len(found) > MOST_AT_LIMIT:
         yield f"  and {len(found) - MOST_AT_LIMIT} more are at a limit"
+
+
+def _spenders(limits: Limits) -> Iterator[str]:
+    """Yield the NPCs and the players that cost the most this month."""
+    scopes: tuple[LimitScope, ...] = ("npc", "player")
+    for scope in scopes:
+        for ref, used in limits.spenders(scope, most=MOST_SPENDERS):
+            yield (
+                f"  {scope} {escape_controls(name_of(ref))} cost"
+                f" {as_dollars(used.dollars_per_month)} this month,"
+                f" {as_dollars(used.dollars_per_day)} today"
+            )
 
 
 def _refused_today(npc_ref: str) -> Iterator[str]:
@@ -327,7 +370,17 @@ def _status_lines(status: NPCStatus) -> Iterator[str]:
         "last turn": "none yet" if last is None else _turn_in_words(last),
         "PROMPT CUT": status.cut_because,
         "today": _used_in_words(status.today),
-        "ever": f"{counted(status.ever.calls, 'call')}, {status.ever.tokens} tokens",
+        "this month": _cost(status.month),
+        "ever": ", ".join(
+            filter(
+                None,
+                (
+                    counted(status.ever.calls, "call"),
+                    f"{status.ever.tokens} tokens",
+                    _cost(status.ever),
+                ),
+            )
+        ),
         "left": ", ".join(_left(status)) or "no limits",
         "refused": now.refused and f"{now.refused} today",
     }
@@ -343,13 +396,18 @@ def _status_lines(status: NPCStatus) -> Iterator[str]:
 def _used_in_words(used: Used) -> str:
     """Return calls and tokens in words, such as "1 call, 9 tokens in, 4 out"."""
     cached = "" if used.cached_percent is None else f", {used.cached_percent} % cached"
-    calls = counted(used.calls, "call")
-    return f"{calls}, {used.input_tokens} tokens in{cached}, {used.output_tokens} out"
+    calls, cost = counted(used.calls, "call"), _cost(used)
+    told = f"{calls}, {used.input_tokens} tokens in{cached}, {used.output_tokens} out"
+    return f"{told}, {cost}" if cost else told
+
+
+def _cost(used: Used) -> str:
+    return describe_cost(used.nanodollars, used.unpriced_calls)
 
 
 def _left(status: NPCStatus) -> Iterator[str]:
     for limit, count in (status.left or {}).items():
-        yield f"{count} {limit.replace('_', ' ')}"
+        yield most_in_words(limit, count)
 
 
 def _turn_in_words(last: TurnLine) -> str:

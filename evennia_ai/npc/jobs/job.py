@@ -35,7 +35,7 @@ class Job:
     queueing_lock: str = ""
     """At most one job with the same queueing lock waits: "compact:481"."""
     given: Mapping[str, Any] = field(default_factory=dict)
-    limits: Mapping[str, int] = field(default_factory=dict)
+    limits: Mapping[str, float] = field(default_factory=dict)
     """The NPC's own limits for calls of models."""
     deadline: float = 0.0
     """Seconds since 1970. A job that was not started before this time lapses. 0: no deadline."""

@@ -71,7 +71,7 @@ class Mediation:
     player_ref: str
     """The player against whose limits the call counts."""
 
-    npc_limits: Mapping[str, int]
+    npc_limits: Mapping[str, float]
     """The NPC's own limits."""
 
     turn: int

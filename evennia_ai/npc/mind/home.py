@@ -152,6 +152,11 @@ def _problems(home: Home) -> Iterator[Problem]:
             advice="An Admin can let them answer again, here or with ai/startall.",
         )
     if (now := game.now) is not None:
+        if now.spending.reached:
+            yield Problem(
+                text=f"No NPC asks a model: {now.spending.reached}.",
+                advice="ai/limits in the game shows and changes the limits.",
+            )
         for warning in now.small_windows:
             yield Problem(text=warning, advice="ai/check in the game tests it again.")
         for profile, state in now.breakers.items():

@@ -5,9 +5,10 @@ and each prompt whose start changed so that the provider's cache was useless. Th
 reported at most once a minute, and all problems together at most five times a minute. So an
 unreachable model does not flood anybody. A tag marks these builders, so the choice is permanent.
 
-Two kinds of news go to other builders as well. A builder who spoke to an NPC learns why it gave no
+Some news goes to other builders as well. A builder who spoke to an NPC learns why it gave no
 answer. All builders in the NPC's room learn once that its prompts are cut, and that it failed
-several times in a row for the same reason.
+several times in a row for the same reason. All builders of the game learn once that its money for a
+day or a month is spent.
 """
 
 import re
@@ -18,6 +19,7 @@ from typing import Any, Final, Protocol
 
 from evennia import SESSION_HANDLER
 from evennia.objects.models import ObjectDB
+from evennia.utils import logger
 from twisted.internet.defer import CancelledError
 
 from evennia_ai.engine.errors import ModelError, on_one_line
@@ -31,6 +33,7 @@ from evennia_ai.npc.senses.text import plain_name
 from evennia_ai.npc.speech.output import safe_text
 from evennia_ai.services.llm.arrival import describe_cut_prompt
 from evennia_ai.services.llm.chat import ChatReply
+from evennia_ai.services.llm.quotas import MONEY
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.store.model_calls import NewCall
 
@@ -66,7 +69,14 @@ class Tell(Protocol):
     """A function that sends a line to builders in the game."""
 
     def __call__(
-        self, line: str, *, near: str = "", but: str = "", to: str = "", knows: bool = False
+        self,
+        line: str,
+        *,
+        near: str = "",
+        but: str = "",
+        to: str = "",
+        knows: bool = False,
+        everybody: bool = False,
     ) -> int:
         """Send a line to builders with news, and to builders in the room of the NPC `near`.
 
@@ -76,6 +86,7 @@ class Tell(Protocol):
             to: Send the line only to the builder with this reference.
             knows: Together with `to`: skip a builder with news, who has just got another line on
                 it.
+            everybody: Send the line to all builders.
 
         Returns:
             The number of people who got the line.
@@ -83,12 +94,20 @@ class Tell(Protocol):
 
 
 def tell_builders(
-    line: str, *, near: str = "", but: str = "", to: str = "", knows: bool = False
+    line: str,
+    *,
+    near: str = "",
+    but: str = "",
+    to: str = "",
+    knows: bool = False,
+    everybody: bool = False,
 ) -> int:
     """Send a line to builders. See `Tell` for the arguments. Return how many people got it."""
     count = 0
     people = {puppet.id: puppet for puppet in _puppets()}
-    if to:
+    if everybody:
+        told = list(people)
+    elif to:
         told = [
             key for key, one in people.items() if str(key) == to and not (knows and has_news(one))
         ]
@@ -136,6 +155,8 @@ class News(Watcher):
         self._lately: deque[float] = deque()
         self._untold = 0
         self._failures: dict[str, _Failures] = {}
+        self._spent: dict[tuple[str, int], int] = {}
+        """By limit of money and the end of its day or month: how many builders know of it."""
         self._cut: dict[
             tuple[str, str], int
         ] = {}  # by NPC and endpoint: how many tokens the server read
@@ -189,9 +210,20 @@ class News(Watcher):
         )
 
     def refused(self, npc_ref: str, refusal: Refusal) -> None:
-        """Report that a limit refused a call."""
+        """Report that a limit refused a call. Tell all builders once that the money is spent."""
+        if refusal.scope == "game" and refusal.limit.startswith(MONEY):
+            self._report_spent(refusal)
+            return
         name = _name(npc_ref)
         self._line((refusal.limit, npc_ref), f"{name} asks no model: {refusal.told}; ai/limits")
+
+    def _report_spent(self, refusal: Refusal) -> None:
+        """Log that a limit of money is reached, and tell builders as soon as one is there."""
+        key = (refusal.limit, round(refusal.at + refusal.retry_in_seconds))
+        line = f"no NPC asks a model: {refusal.told}; ai shows what to do"
+        if key not in self._spent:
+            logger.log_warn(f"evennia_ai: {line}")
+        self._spent[key] = self._spent.get(key) or self._tell(f"[ai] {line}", everybody=True)
 
     def prompted(self, turn: StoredTurn) -> None:
         """Report a prompt that shares less with the previous one than it could."""

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 import evennia
 from evennia.typeclasses.attributes import Attribute, AttributeProperty
 
-from evennia_ai.engine.prompt.components import GAME, Scope
+from evennia_ai.engine.prompt.components import GAME, Scope, of_npc
 from evennia_ai.engine.prompt.report import describe_break
 from evennia_ai.npc.background.queued import WorkStatus
 from evennia_ai.npc.floor.scheduler import Crowd
@@ -22,7 +22,9 @@ from evennia_ai.npc.runtime import Runtime
 from evennia_ai.npc.senses.presence import class_with_mind
 from evennia_ai.npc.views.visibility import Seer
 from evennia_ai.services.llm.arrival import describe_cut_prompt
-from evennia_ai.services.llm.quotas import LIMITS
+from evennia_ai.services.llm.money import NANODOLLARS
+from evennia_ai.services.llm.prices import unknown_price
+from evennia_ai.services.llm.quotas import LIMITS, Quota, month_of
 from evennia_ai.services.llm.resilience import BreakerState
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.services.settings.npc import NPCSettings
@@ -192,10 +194,12 @@ class NPCStatus(NPCRow):
     card: PlayedCard | None
     conversations: Mapping[str, int]
     """The number of conversations of each kind."""
+    month: Used
+    """What it used since the month began, in UTC."""
     ever: Used
     compactions: tuple[Compaction, ...]
     preset: str | None = None
-    left: Mapping[str, int] | None = None
+    left: Mapping[str, float] | None = None
     """What the NPC's limits still allow, by limit."""
     overflows: int | None = None
     """How much it could not answer since the start, because too much waited."""
@@ -220,6 +224,20 @@ class NPCPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Spending:
+    """What models cost the whole game, and its limits. Days and months are those of UTC."""
+
+    today_nanodollars: int
+    month_nanodollars: int
+    quota: Quota
+    """The limits of the whole game."""
+    reached: str
+    """The limit of the whole game that is reached, so that no NPC asks a model; "" for none."""
+    unpriced: tuple[str, ...]
+    """Profiles whose price is not known, each with what to do about it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GameNow:
     """What all NPCs do now. Only the running game knows it."""
 
@@ -230,6 +248,7 @@ class GameNow:
     """Warnings about servers that read less than their profile sends."""
     breakers: Mapping[str, BreakerState]
     """The circuit breakers by the model's profile."""
+    spending: Spending
     work: WorkStatus | None
     """The background workers; None if the game does the work itself."""
 
@@ -272,6 +291,11 @@ class LoggedTurn:
     turn: TurnLine
     calls: tuple[NewCall, ...]
 
+    @property
+    def nanodollars(self) -> int:
+        """What its calls cost, without those whose price was not known."""
+        return sum(call.nanodollars or 0 for call in self.calls)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NPCLog:
@@ -304,6 +328,14 @@ def used_today(now: float, scope: Scope = GAME) -> Used:
     return model_calls.use_since(now - now % DAY_SECONDS, scope)
 
 
+def used_this_month(now: float, scope: Scope = GAME) -> Used:
+    """Return what the game or an NPC has used since the month began, in UTC.
+
+    In the running game, `game_now` knows the money of the whole game without a query.
+    """
+    return model_calls.use_in_days(month_of(now)[0], scope)
+
+
 # One NPC.
 
 
@@ -330,6 +362,7 @@ def stored_status(ref: str, *, now: float) -> NPCStatus:
         **{one.name: getattr(row, one.name) for one in fields(row)},
         card=None if card is None else PlayedCard(name=card.name, revision=card.revision),
         conversations={kind: kinds.count(kind) for kind in dict.fromkeys(kinds)},
+        month=used_this_month(now, of_npc(npc_ref)),
         ever=model_calls.total_use(npc_ref),
         compactions=tuple(_compactions(ref)),
     )
@@ -353,7 +386,7 @@ def _compactions(ref: str) -> Iterator[Compaction]:
         )
 
 
-def left_of_limits(live: Runtime, ref: str, settings: NPCSettings) -> dict[str, int]:
+def left_of_limits(live: Runtime, ref: str, settings: NPCSettings) -> dict[str, float]:
     """Return what the limits of an NPC still allow, by limit. Limits that are not set are left
     out.
     """
@@ -562,8 +595,25 @@ def game_now(live: Runtime) -> GameNow:
         breakers={
             one.name: one.breaker.state for one in live.models.accesses() if one.breaker is not None
         },
+        spending=_spending(live),
         work=live.work.status,
     )
+
+
+def _spending(live: Runtime) -> Spending:
+    used, reached = live.limits.reading("game"), live.limits.game_reached()
+    return Spending(
+        today_nanodollars=round(used.dollars_per_day * NANODOLLARS),
+        month_nanodollars=round(used.dollars_per_month * NANODOLLARS),
+        quota=live.limits.quota("game"),
+        reached="" if reached is None else reached.told,
+        unpriced=unpriced(live),
+    )
+
+
+def unpriced(live: Runtime) -> tuple[str, ...]:
+    """Return, for each profile in use whose price is not known, what to do about it."""
+    return tuple(filter(None, map(unknown_price, live.models.used_profiles)))
 
 
 def game_log(*, now: float) -> GameLog:

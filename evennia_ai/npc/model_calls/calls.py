@@ -229,6 +229,7 @@ class CountedCall:
             started,
             usage_of(outcome),
             outcome_word(outcome),
+            pricing=partial(self._access.cost, at=started.started_at),
             reply_tokens=reply_tokens_of(outcome),
             first_piece_seconds=self._first_piece_seconds,
         )

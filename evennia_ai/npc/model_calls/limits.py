@@ -3,14 +3,15 @@
 A halt stops the whole game or pauses one NPC. Halts are stored in the database, so they outlast a
 reload, and they are cached. `npc.mind.emergency` cancels running calls.
 
-Calls and tokens are limited per minute and day (`services.llm.quotas`), for each player, each NPC
-and the whole game. They are counted in memory. The use of today is read once from the table of
-calls, so a reload does not reset the day. An NPC refuses in character, and only now and then.
-Builders see the numbers.
+Calls, tokens and money are limited per minute, day or month (`services.llm.quotas`), for each
+player, each NPC and the whole game. They are counted in memory. The use of today and the money of
+this month are read once from the tables of calls, so a reload does not reset them. An NPC refuses
+in character, and only now and then. Builders see the numbers.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from heapq import nlargest
 from typing import Final, Literal
 
 from evennia.utils import logger
@@ -28,6 +29,8 @@ from evennia_ai.services.llm.quotas import (
     QuotaReached,
     Quotas,
     QuotaUse,
+    month_of,
+    most_in_words,
 )
 from evennia_ai.store.model_calls import (
     ANSWERED,
@@ -42,11 +45,15 @@ from evennia_ai.store.model_calls import (
 
 LimitScope = Literal["player", "npc", "game"]
 
-_NO_LIMITS: Final[Mapping[str, int]] = {}
+_NO_LIMITS: Final[Mapping[str, float]] = {}
 
 DayUsed = tuple[Mapping[str, Used], Mapping[str, Used]]
 ReadUsed = Callable[[float], DayUsed]
 """A function that returns what was used since a time, by NPC and by player."""
+ReadSpent = Callable[[float], tuple[Mapping[str, int], Mapping[str, int]]]
+"""A function that returns the nanodollars spent since a time, by NPC and by player."""
+Pricing = Callable[[Usage], int | None]
+"""A function that returns the nanodollars of a usage, None if the price is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +110,7 @@ class Refusal:
             role="speaker",
             started_at=self.at,
             seconds=0.0,
+            nanodollars=0,
             outcome=f"{UNSENT}{self.scope}.{self.limit}",
             event_record_id=int(event_record),
         )
@@ -117,10 +125,12 @@ class Limits:
         *,
         now: Callable[[], float],
         used_since: ReadUsed,
+        spent_since: ReadSpent,
     ) -> None:
         self.quotas: Final = quotas
         self._now: Final = now
         self._used_since: Final = used_since
+        self._spent_since: Final = spent_since
         self._meters: dict[tuple[LimitScope, str], Meter] = {}
         self._refused: dict[str, int] = {}
         self._day: int | None = None
@@ -134,18 +144,19 @@ class Limits:
 
     def count_worker_call(self, call: NewCall) -> None:
         """Count a call that a worker made towards the limits of the day."""
-        now = self._today()
+        now, spent = self._today(), call.nanodollars or 0
         if is_counted(call.outcome):
             for scope in _scopes(call.npc_ref, call.player_ref):
                 meter = self._meters.setdefault(scope, Meter())
-                meter.restored(now, calls=1, tokens=call.tokens)
+                meter.restored(now, calls=1, tokens=call.tokens, nanodollars=spent)
+                meter.restored_month(now, nanodollars=spent)
 
     def refusal(
         self,
         *,
         npc_ref: str,
         player_ref: str = "",
-        npc_limits: Mapping[str, int] = _NO_LIMITS,
+        npc_limits: Mapping[str, float] = _NO_LIMITS,
         tokens: int = 0,
     ) -> Refusal | None:
         """Return why no model may be asked for this NPC and player, None if one may.
@@ -182,6 +193,7 @@ class Limits:
         usage: Usage | None,
         outcome: str = ANSWERED,
         *,
+        pricing: Pricing,
         reply_tokens: int = 0,
         first_piece_seconds: float | None = None,
     ) -> NewCall:
@@ -191,10 +203,13 @@ class Limits:
         tokens are estimated from those of the prompt and `reply_tokens`.
         """
         now, key = self._today(), call.key
+        used = usage or estimate_usage(
+            outcome, prompt_tokens=key.prompt_tokens, reply_tokens=reply_tokens
+        )
         row = _row(
             call,
-            usage
-            or estimate_usage(outcome, prompt_tokens=key.prompt_tokens, reply_tokens=reply_tokens),
+            used,
+            nanodollars=pricing(used),
             is_estimated=usage is None,
             seconds=max(0.0, now - call.started_at),
             first_piece_seconds=first_piece_seconds,
@@ -204,12 +219,17 @@ class Limits:
         used_tokens, counts = row.tokens, is_counted(outcome)
         for scope in _metered(key):
             meter = self._meters.setdefault(scope, Meter())
-            meter.ended(now, reserved_tokens=reserved_tokens, tokens=used_tokens)
+            meter.ended(
+                now,
+                reserved_tokens=reserved_tokens,
+                tokens=used_tokens,
+                nanodollars=row.nanodollars or 0,
+            )
             if not counts:
                 meter.undo_start(call.started_at)
         return row
 
-    def quota(self, scope: LimitScope, npc_limits: Mapping[str, int] = _NO_LIMITS) -> Quota:
+    def quota(self, scope: LimitScope, npc_limits: Mapping[str, float] = _NO_LIMITS) -> Quota:
         """Return the limits of a player, an NPC or the game.
 
         An NPC's own limits make them stricter.
@@ -244,10 +264,25 @@ class Limits:
                 found.append((scope, ref, reached))
         return tuple(found)
 
+    def game_reached(self) -> Refusal | None:
+        """Return the limit of the whole game that is reached, so that no NPC asks a model."""
+        now = self._today()
+        meter = self._meters.get(("game", "")) or Meter()
+        others = self._workers.get(("game", ""), NOTHING_USED)
+        reached = meter.reached(now, self.quotas.game, others=others)
+        return None if reached is None else self._refusal("game", "", reached)
+
+    def spenders(self, scope: LimitScope, *, most: int) -> tuple[tuple[str, QuotaUse], ...]:
+        """Return the players or NPCs that cost the most this month, and their use."""
+        now = self._today()
+        uses = [(key[1], one.reading(now)) for key, one in self._meters.items() if key[0] == scope]
+        spent = [one for one in uses if one[1].dollars_per_month]
+        return tuple(nlargest(most, spent, key=lambda one: one[1].dollars_per_month))
+
     def _today(self) -> float:
         """Return the current time. On the first call of a day, forget the counts of the day before.
 
-        The first call of all reads what was used earlier today.
+        The first call of all reads what was used earlier today, and spent earlier this month.
 
         Raises:
             StoreError: The use of today cannot be read.
@@ -272,10 +307,21 @@ class Limits:
                     self._restore_meter(now, (scope, ref), used)
         for used in npcs.values():
             self._restore_meter(now, ("game", ""), used)
+        by_npc, by_player = self._spent_since(month_of(now)[0])
+        spent: list[tuple[LimitScope, Mapping[str, int]]] = [
+            ("npc", by_npc),
+            ("player", by_player),
+            ("game", {"": sum(by_npc.values())}),
+        ]
+        for scope, nanodollars_of in spent:
+            for ref, nanodollars in nanodollars_of.items():
+                if ref or scope == "game":
+                    meter = self._meters.setdefault((scope, ref), Meter())
+                    meter.restored_month(now, nanodollars=nanodollars)
 
     def _restore_meter(self, now: float, key: tuple[LimitScope, str], used: Used) -> None:
         meter = self._meters.setdefault(key, Meter())
-        meter.restored(now, calls=used.calls, tokens=used.tokens)
+        meter.restored(now, calls=used.calls, tokens=used.tokens, nanodollars=used.nanodollars)
 
     def _refusal(self, scope: LimitScope, ref: str, reached: QuotaReached) -> Refusal:
         return Refusal(
@@ -302,6 +348,7 @@ def _row(
     call: StartedCall,
     usage: Usage,
     *,
+    nanodollars: int | None,
     is_estimated: bool,
     seconds: float,
     first_piece_seconds: float | None,
@@ -322,6 +369,7 @@ def _row(
         output_tokens=usage.output_tokens,
         cached_tokens=None if is_estimated else usage.cached_tokens,
         written_tokens=None if is_estimated else usage.written_tokens,
+        nanodollars=nanodollars,
         is_estimated=is_estimated,
         outcome=outcome,
     )
@@ -329,10 +377,10 @@ def _row(
 
 def _describe_refusal(scope: LimitScope, ref: str, reached: QuotaReached) -> str:
     who = {"player": f"player #{ref}", "npc": f"NPC #{ref}", "game": "the game"}[scope]
-    what = reached.limit.replace("_", " ")
+    what = most_in_words(reached.limit, reached.most)
     own = "ai/set limits or " if scope == "npc" else ""
     return (
-        f"{who} has used its {reached.most} {what}; again in {reached.retry_in_seconds:.0f} s"
+        f"{who} has used its {what}; again in {reached.retry_in_seconds:.0f} s"
         f" ({own}EVENNIA_AI_LIMITS, {scope}, {reached.limit})"
     )
 

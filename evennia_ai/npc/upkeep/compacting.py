@@ -80,7 +80,7 @@ class Wanted:
     is_pressing: bool
     fullness: Fullness
     unanswered: Collection[str] = ()
-    npc_limits: Mapping[str, int] = field(default_factory=dict)
+    npc_limits: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

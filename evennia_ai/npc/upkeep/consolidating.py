@@ -54,7 +54,7 @@ from evennia_ai.store.history.windows import windows
 
 MOST_TIDIED: Final = 4096
 _DAY_HOURS: Final = 24.0
-_NO_LIMITS: Final[Mapping[str, int]] = {}
+_NO_LIMITS: Final[Mapping[str, float]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +151,7 @@ class Consolidator:
         return len(said_since(windows(where.id).history, known.upto, most=after)) >= after
 
     def consolidate(
-        self, where: ConversationRef, *, npc_name: str, npc_limits: Mapping[str, int]
+        self, where: ConversationRef, *, npc_name: str, npc_limits: Mapping[str, float]
     ) -> "Deferred[str]":
         """Let the NPC learn from a conversation. Return the result in words.
 
@@ -164,7 +164,7 @@ class Consolidator:
         return done.addErrback(partial(_log_given_up, where))
 
     def job_of(
-        self, where: ConversationRef, *, npc_name: str, npc_limits: Mapping[str, int] = _NO_LIMITS
+        self, where: ConversationRef, *, npc_name: str, npc_limits: Mapping[str, float] = _NO_LIMITS
     ) -> Job:
         """Return the job that observes what was said since the last observation."""
         before = model_requests.consolidated(where.id)
@@ -262,7 +262,7 @@ class Consolidator:
         ]
 
     async def _consolidate_now(
-        self, where: ConversationRef, npc_name: str, npc_limits: Mapping[str, int]
+        self, where: ConversationRef, npc_name: str, npc_limits: Mapping[str, float]
     ) -> str:
         refusal = self._calls.limits.refusal(npc_ref=where.npc_ref, npc_limits=npc_limits)
         if refusal is not None:

@@ -13,7 +13,7 @@ LAPSES_SECONDS: Final = 3600.0
 
 
 def job_about(
-    given: CompactGiven | ObserveGiven, *, kind: str, npc_limits: Mapping[str, int], now: float
+    given: CompactGiven | ObserveGiven, *, kind: str, npc_limits: Mapping[str, float], now: float
 ) -> Job:
     """Return a job with this input.
 

@@ -352,6 +352,10 @@ class Comparison:
     covered."""
     sha256: str = ""
     differences: tuple[Difference, ...] = ()
+    before: tuple[Message, ...] = ()
+    """The prompt without the edit; empty if the outcome is unknown."""
+    after: tuple[Message, ...] = ()
+    """The prompt with the edit; empty if the outcome is unknown."""
 
 
 def compose_again(turn: StoredTurn, reader: PastReader) -> Prompt:
@@ -380,7 +384,7 @@ def compare_turn(
         return _unknown(turn, str(error))
     sent = storable_messages(edited.messages)
     if not seen.hidden and messages_sha256(sent) == turn.manifest.sha256:
-        return _unchanged(turn, turn.manifest.tokens, len(turn.manifest.messages))
+        return _unchanged(turn, turn.manifest.tokens, sent)
     again = compose(past.inputs)
     if messages_sha256(storable_messages(again.messages)) != turn.manifest.sha256:
         return _unknown(
@@ -389,7 +393,7 @@ def compare_turn(
     prompt = compose(seen.inputs) if seen.hidden else again
     before = storable_messages(prompt.messages)
     if messages_sha256(before) == messages_sha256(sent):
-        return _unchanged(turn, prompt.tokens, len(before))
+        return _unchanged(turn, prompt.tokens, sent)
     shared = shared_messages(before, sent)
     return Comparison(
         number=turn.number,
@@ -400,6 +404,8 @@ def compare_turn(
         shared_tokens=sum(message.tokens(edited.counter) for message in sent[:shared]),
         sha256=messages_sha256(sent),
         differences=message_differences(before, sent),
+        before=tuple(before),
+        after=tuple(sent),
     )
 
 
@@ -408,15 +414,17 @@ def see_all(past: PastInputs) -> PastInputs:
     return past
 
 
-def _unchanged(turn: StoredTurn, tokens: int, messages: int) -> Comparison:
+def _unchanged(turn: StoredTurn, tokens: int, messages: Sequence[Message]) -> Comparison:
     return Comparison(
         number=turn.number,
         outcome="unchanged",
         tokens_before=tokens,
         tokens=tokens,
-        shared_messages=messages,
+        shared_messages=len(messages),
         shared_tokens=tokens,
         sha256=turn.manifest.sha256,
+        before=tuple(messages),
+        after=tuple(messages),
     )
 
 

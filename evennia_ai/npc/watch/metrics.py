@@ -23,6 +23,7 @@ from evennia_ai.npc.model_calls.watching import (
     WorkGauges,
 )
 from evennia_ai.services.llm.chat import ChatReply
+from evennia_ai.services.llm.money import NANODOLLARS
 from evennia_ai.services.llm.odd_replies import Oddity
 from evennia_ai.store.model_calls import NewCall
 
@@ -67,6 +68,18 @@ class Metrics(Watcher):
             "evennia_ai_tokens",
             "Tokens of model calls by kind",
             ["gen_ai_request_model", "kind"],
+            **more,
+        )
+        self._cost = Counter(
+            "evennia_ai_cost_dollars",
+            "Dollars that model calls cost, without calls whose price is not known",
+            ["gen_ai_request_model", "evennia_ai_role"],
+            **more,
+        )
+        self._unpriced = Counter(
+            "evennia_ai_unpriced_calls",
+            "Model calls whose price is not known",
+            ["gen_ai_request_model"],
             **more,
         )
         self._used = Histogram(
@@ -168,6 +181,10 @@ class Metrics(Watcher):
             self._used.labels(*labels, kind).observe(tokens)
             self._tokens.labels(row.model, kind).inc(tokens)
         self._tokens.labels(row.model, "cached").inc(row.cached_tokens or 0)
+        if row.nanodollars is None:
+            self._unpriced.labels(row.model).inc()
+        elif row.nanodollars:
+            self._cost.labels(row.model, row.role).inc(row.nanodollars / NANODOLLARS)
         if row.first_piece_seconds is not None:
             self._first_piece.labels(*labels).observe(row.first_piece_seconds)
 

@@ -163,4 +163,5 @@ def _ending(call: WatchedCall, row: NewCall) -> dict[str, Any]:
         "cached_tokens": row.cached_tokens,
         "output_tokens": row.output_tokens,
         "is_estimated": row.is_estimated,
+        "nanodollars": row.nanodollars,
     }

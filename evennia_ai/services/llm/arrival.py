@@ -153,14 +153,8 @@ class Arrivals:
 
 
 def counted_tokens(usage: Usage | None) -> int:
-    """Return the server's token count of the prompt, or 0 if it sent none.
-
-    Some servers count cached tokens separately; these are added.
-    """
-    if usage is None:
-        return 0
-    cached = usage.cached_tokens + usage.written_tokens
-    return usage.input_tokens if usage.input_tokens >= cached else usage.input_tokens + cached
+    """Return the server's token count of the prompt, or 0 if it sent none."""
+    return 0 if usage is None else usage.prompt_tokens
 
 
 def _size_of(message: ChatMessage) -> tuple[int, int, int]:

@@ -188,6 +188,12 @@ class Usage:
     cached_tokens: int = 0
     written_tokens: int = 0
 
+    @property
+    def prompt_tokens(self) -> int:
+        """The tokens of the whole prompt, also if the server counts cached ones separately."""
+        cached = self.cached_tokens + self.written_tokens
+        return self.input_tokens if self.input_tokens >= cached else self.input_tokens + cached
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatReply:

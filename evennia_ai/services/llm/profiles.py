@@ -16,11 +16,18 @@ from ipaddress import ip_address
 from typing import Annotated, Any, Final, Literal, get_args
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from evennia_ai.engine.errors import EndpointError, FormatError
-from evennia_ai.engine.foreign.fields import error_words, strict_model, suggest_name
+from evennia_ai.engine.foreign.fields import (
+    Must,
+    error_words,
+    read_fields,
+    strict_model,
+    suggest_name,
+    suggest_or_list,
+)
 from evennia_ai.formats.presets.secrets import drop_secrets
 from evennia_ai.services.llm.learned import NEEDED_FIELDS
 from evennia_ai.services.net.http import is_address
@@ -136,6 +143,42 @@ def recorded_extra(
     return safe, paths
 
 
+_Dollars = Annotated[
+    float,
+    Field(ge=0, le=1_000_000),
+    Must("a number of dollars from 0 on"),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """The price of a model in US dollars per million tokens."""
+
+    input: _Dollars
+    output: _Dollars
+    cached: _Dollars | None = None
+    """Tokens read from the provider's cache. None: the price of `input`."""
+    written: _Dollars | None = None
+    """Tokens written to the provider's cache. None: the price of `input`."""
+
+
+def read_price(given: Any) -> Price | None:
+    """Return the price in a profile's settings.
+
+    Raises:
+        ValueError: It is not a price.
+    """
+    if given is None or isinstance(given, Price):
+        return given
+    wanted = "must be a dictionary, such as {'input': 0.25, 'output': 2}, in dollars per million"
+    if not isinstance(given, Mapping) or not {"input", "output"} <= set(given):
+        raise ValueError(wanted)
+    try:
+        return read_fields(Price, given, where="price", what="price ", hint=suggest_or_list)
+    except FormatError as error:
+        raise ValueError(error.message.removeprefix("price: ")) from error
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelProfile:
     """A model and how to call it, under the name of a profile.
@@ -181,6 +224,8 @@ class ModelProfile:
     """How the server gets the schema of an answer: in its own field, or in the prompt."""
     script: str = ""
     """The file with the replies, for the client `scripted`."""
+    price: Annotated[Price | None, BeforeValidator(read_price)] = None
+    """What the model costs in dollars per million tokens. None: the listed price is used."""
 
     @property
     def limit_tokens(self) -> int:
@@ -298,6 +343,8 @@ def _read_profile(name: Any, fields: Any, *, where: str) -> Given:
     try:
         read = strict_model(ModelProfile).model_validate({**given, "name": name})
         given = read.model_dump(include={*given, "schema_"}, exclude_unset=True, by_alias=True)
+        if "price" in given:  # a dump makes dictionaries of dataclasses
+            given["price"] = vars(read)["price"]
     except ValidationError as error:
         wrong = [f"{where}{_in_words(one)}" for one in error.errors()]
     wrong += [f"{where}{_unknown(str(field))}" for field in fields if field not in FIELDS]
@@ -340,6 +387,8 @@ def _changed_profile(base: ModelProfile, fields: Given) -> ModelProfile:
     """Return the profile with these fields replaced."""
     own = {name: value for name, value in fields.items() if name not in _SAMPLING}
     picked = {name: value for name, value in fields.items() if name in _SAMPLING}
+    if "model" in own or "base_url" in own:  # the price of another model says nothing
+        own = {"price": None, **own}
     if "client" not in own and set(_WHERE) & set(own):
         own["client"] = "scripted" if "script" in own else "openai"
     if own.get("client") == "anthropic" and "base_url" not in own:

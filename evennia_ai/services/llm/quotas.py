@@ -1,23 +1,30 @@
-"""Quotas: limits on calls and tokens per minute and per day, and meters that count their use.
+"""Quotas: limits on calls, tokens and money, and meters that count their use.
 
-Pure. Times are in seconds since 1970, days in UTC. A meter keeps the last minute by seconds and the
-day as one sum, so its size does not grow with the use.
+Pure. Times are in seconds since 1970, days and months in UTC. A meter keeps the last minute by
+seconds, and the day and the month as sums, so its size does not grow with the use.
+
+A call whose price is not known counts as a call, but not as money.
 """
 
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
 from pydantic import Field
 
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.fields import Must, read_fields, suggest_or_list
+from evennia_ai.services.llm.money import NANODOLLARS, as_dollars
 
 MINUTE_SECONDS: Final = 60
 DAY_SECONDS: Final = 24 * 60 * 60
 
 Most = Annotated[Annotated[int, Field(ge=1)] | None, Must("a whole number from 1 on, or None")]
+MostDollars = Annotated[
+    Annotated[float, Field(gt=0)] | None, Must("a number of dollars over 0, or None")
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,22 +35,28 @@ class Quota:
     tokens_per_minute: Most = None
     calls_per_day: Most = None
     tokens_per_day: Most = None
+    dollars_per_day: MostDollars = None
+    dollars_per_month: MostDollars = None
 
-    def narrowed(self, by: Mapping[str, int]) -> "Quota":
+    def narrowed(self, by: Mapping[str, float]) -> "Quota":
         """Return the lower of both limits for each field.
 
         Names in `by` that are not limits are ignored.
         """
-        smaller = {name: most for name, most in by.items() if self._narrows(name, most)}
+        smaller: dict[str, Any] = {
+            name: most for name, most in by.items() if self._narrows(name, most)
+        }
         return replace(self, **smaller) if smaller else self
 
-    def _narrows(self, name: str, most: int) -> bool:
+    def _narrows(self, name: str, most: float) -> bool:
         mine = getattr(self, name, 0)  # A name that is not a limit changes nothing.
         return mine is None or most < mine
 
 
 LIMITS: Final = tuple(one.name for one in fields(Quota))
 """The names of the limits, as settings and refusals use them."""
+MONEY: Final = "dollars_per_"
+"""How the names of limits of money begin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +79,7 @@ class QuotaReached:
     """A limit that is reached, and the seconds until another call is possible."""
 
     limit: str
-    most: int
+    most: float
     retry_in_seconds: float
 
 
@@ -81,6 +94,8 @@ class QuotaUse:
     tokens_per_minute: int = 0
     calls_per_day: int = 0
     tokens_per_day: int = 0
+    dollars_per_day: float = 0.0
+    dollars_per_month: float = 0.0
 
 
 NOTHING_USED: Final = QuotaUse()
@@ -88,10 +103,10 @@ NOTHING_USED: Final = QuotaUse()
 
 @dataclass(slots=True, eq=False)
 class Meter:
-    """A counter of the calls and tokens of one player, one NPC or the game.
+    """A counter of the calls, tokens and money of one player, one NPC or the game.
 
     A call counts from its start, with reserved tokens. At its end the tokens that it really used
-    replace them.
+    replace them, and its price counts.
     """
 
     _minute: deque[tuple[int, int, int]] = field(default_factory=deque)
@@ -99,6 +114,9 @@ class Meter:
     _day: int = -1
     _day_calls: int = 0
     _day_tokens: int = 0
+    _day_nanodollars: int = 0
+    _month_nanodollars: int = 0
+    _month_ends_at: float = 0.0
     _reserved: int = 0
 
     def begun(self, now: float, *, reserved_tokens: int) -> None:
@@ -106,10 +124,12 @@ class Meter:
         self._reserved += reserved_tokens
         self._count(now, calls=1, tokens=0)
 
-    def ended(self, now: float, *, reserved_tokens: int, tokens: int) -> None:
-        """Count the tokens that a call used, and release the tokens reserved for it."""
+    def ended(self, now: float, *, reserved_tokens: int, tokens: int, nanodollars: int) -> None:
+        """Count what a call used, and release the tokens reserved for it."""
         self._reserved -= reserved_tokens
         self._count(now, calls=0, tokens=tokens)
+        self._day_nanodollars += nanodollars
+        self._month_nanodollars += nanodollars
 
     def undo_start(self, began_at: float) -> None:
         """Undo the count of a call that never reached a model.
@@ -122,16 +142,28 @@ class Meter:
             if second == int(began_at):
                 self._minute[index] = (second, calls - 1, tokens)
 
-    def restored(self, now: float, *, calls: int, tokens: int) -> None:
-        """Add today's use from before this meter was made."""
+    def restored(self, now: float, *, calls: int, tokens: int, nanodollars: int) -> None:
+        """Add use of today that this meter has not counted."""
         self._turn_to(now)
         self._day_calls += calls
         self._day_tokens += tokens
+        self._day_nanodollars += nanodollars
+
+    def restored_month(self, now: float, *, nanodollars: int) -> None:
+        """Add money that was spent this month, also today, and that this meter has not counted."""
+        self._turn_to(now)
+        self._month_nanodollars += nanodollars
 
     def is_idle(self, now: float) -> bool:
         """True if the meter can be removed: no call is running, and no earlier use counts now."""
         self._turn_to(now)
-        return not (self._minute or self._reserved or self._day_calls or self._day_tokens)
+        return not (
+            self._minute
+            or self._reserved
+            or self._day_calls
+            or self._day_tokens
+            or self._month_nanodollars
+        )
 
     def reading(self, now: float) -> QuotaUse:
         """Return the use of the current minute and day."""
@@ -141,6 +173,8 @@ class Meter:
             tokens_per_minute=sum(tokens for *_, tokens in self._minute) + self._reserved,
             calls_per_day=self._day_calls,
             tokens_per_day=self._day_tokens + self._reserved,
+            dollars_per_day=self._day_nanodollars / NANODOLLARS,
+            dollars_per_month=self._month_nanodollars / NANODOLLARS,
         )
 
     def reached(
@@ -155,9 +189,13 @@ class Meter:
         read = self.reading(now)
         for limit in LIMITS:
             most = getattr(quota, limit)
-            wanted = max(1, tokens) if limit.startswith("tokens") else 1
+            if most is None:
+                continue
+            wanted: float = max(1, tokens) if limit.startswith("tokens") else 1
+            if limit.startswith(MONEY):
+                wanted = 1 / NANODOLLARS  # what a call will cost is not known
             used = getattr(read, limit) + getattr(others, limit)
-            if most is not None and used + wanted > most:
+            if used + wanted > most:
                 return QuotaReached(
                     limit=limit, most=most, retry_in_seconds=self._room_in(limit, now)
                 )
@@ -179,14 +217,34 @@ class Meter:
             self._minute.popleft()
         day = int(now // DAY_SECONDS)
         if day != self._day:
-            self._day, self._day_calls, self._day_tokens = day, 0, 0
+            self._day, self._day_calls, self._day_tokens, self._day_nanodollars = day, 0, 0, 0
+            if now >= self._month_ends_at:
+                self._month_nanodollars, self._month_ends_at = 0, month_of(now)[1]
 
     def _room_in(self, limit: str, now: float) -> float:
         """Return the seconds until the oldest use stops counting."""
+        if limit.endswith("month"):
+            return self._month_ends_at - now
         if limit.endswith("day"):
             return DAY_SECONDS - now % DAY_SECONDS
         oldest = self._minute[0][0] if self._minute else int(now)
         return max(1.0, oldest + MINUTE_SECONDS - now)
+
+
+def month_of(now: float) -> tuple[float, float]:
+    """Return when the month of a time begins and ends, in seconds since 1970."""
+    at = datetime.fromtimestamp(now, UTC)
+    begin = datetime(at.year, at.month, 1, tzinfo=UTC)
+    end = datetime(at.year + at.month // 12, at.month % 12 + 1, 1, tzinfo=UTC)
+    return begin.timestamp(), end.timestamp()
+
+
+def most_in_words(limit: str, most: float) -> str:
+    """Return a limit as people read it, such as "20 calls per minute" or "$2.50 per day"."""
+    words = limit.replace("_", " ")
+    if not limit.startswith(MONEY):
+        return f"{most} {words}"
+    return f"{as_dollars(most)} {words.removeprefix('dollars ')}"
 
 
 def read_quotas(given: Any, *, where: str) -> Quotas:

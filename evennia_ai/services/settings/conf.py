@@ -24,6 +24,7 @@ from pydantic_core import ErrorDetails
 from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.engine.foreign.fields import strict_model, suggest_name
 from evennia_ai.engine.knowledge.settings import read_search_budget
+from evennia_ai.services.llm.prices import needs_tables
 from evennia_ai.services.llm.profiles import (
     ANTHROPIC_KEY,
     DEFAULT,
@@ -208,6 +209,7 @@ def doubtful(values: Conf, *, given_budget: Any) -> Iterator[Problem]:
             hint="Use https, a tunnel (ssh -L) to an address of this machine, or no key.",
         )
     yield from _missing_packages(values)
+    yield from _without_prices(values)
 
 
 def _missing_keys(values: Conf) -> Iterator[tuple[str, str]]:
@@ -319,6 +321,17 @@ def _missing_packages(values: Conf) -> Iterator[Problem]:
                 message=f"{PREFIX}{setting} needs the package {package}, which is not installed.",
                 hint='Type: pip install "evennia-ai[telemetry]"',
             )
+
+
+def _without_prices(values: Conf) -> Iterator[Problem]:
+    asked = [name for name, profile in values.profiles.items() if needs_tables(profile)]
+    if asked and not _is_installed("genai_prices"):
+        yield Problem(
+            id="W008",
+            message="The package genai-prices is not installed, so the price of profile"
+            f" '{asked[0]}' is not known.",
+            hint='Type: pip install "evennia-ai[game]", or give the profile a price.',
+        )
 
 
 def _is_installed(package: str) -> bool:

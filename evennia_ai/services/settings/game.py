@@ -265,7 +265,7 @@ class Conf:
         read_by(read_quotas),
         Setting("E042", {}, 'a dictionary of limits, such as {"player": {"calls_per_minute": 12}}'),
     ]
-    """How many calls and tokens players, NPCs and the game may use; see
+    """How many calls, tokens and dollars players, NPCs and the game may use; see
     [watching.md](../run/watching.md#limits).
     """
     limit_line: Annotated[kinds.Line, Setting("E043", "*raises a hand: enough talk for now.*")]
@@ -481,7 +481,9 @@ class Conf:
         """All model profiles by name. `default` always exists."""
         found = profiles_of(self.given_profiles, game=self._default_profile())
         if self.summary_model:
-            summariser = replace(found[DEFAULT], name=SUMMARISER, model=self.summary_model)
+            summariser = replace(
+                found[DEFAULT], name=SUMMARISER, model=self.summary_model, price=None
+            )
             found[SUMMARISER] = summariser
         return found
 

@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 from evennia_ai.engine.foreign.fields import error_words, strict_model, suggest_name
 from evennia_ai.services.llm.odd_replies import OddReplies
 from evennia_ai.services.llm.profiles import ModelProfile
-from evennia_ai.services.llm.quotas import LIMITS
+from evennia_ai.services.llm.quotas import LIMITS, MONEY
 from evennia_ai.services.settings.conf import SettingError, conf
 
 LEAST_TICK_SECONDS: Final = 5
@@ -43,11 +43,13 @@ def _one_line(value: str) -> str:
     return value.strip()
 
 
-def _known_limits(value: dict[str, int]) -> dict[str, int]:
-    for name in value:
+def _known_limits(value: dict[str, float]) -> dict[str, float]:
+    for name, most in value.items():
         if name not in LIMITS:
             meant = suggest_name(name, LIMITS) or f"; they are {', '.join(LIMITS)}"
             raise ValueError(f"there is no limit {name!r}{meant}")
+        if not name.startswith(MONEY) and most != int(most):
+            raise ValueError(f"{name} must be a whole number")
     return value
 
 
@@ -55,7 +57,7 @@ _Line = Annotated[str, Field(max_length=200), AfterValidator(_one_line)]
 _Word = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[^\s,=]+$")]
 _Words = Annotated[tuple[_Word, ...], Field(strict=False, max_length=50)]
 _UpToADay = Annotated[float, Field(ge=0, le=_DAY)]
-_Limits = Annotated[dict[str, Annotated[int, Field(ge=0)]], AfterValidator(_known_limits)]
+_Limits = Annotated[dict[str, Annotated[int | float, Field(ge=0)]], AfterValidator(_known_limits)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

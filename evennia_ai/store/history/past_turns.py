@@ -130,6 +130,11 @@ def turns_in_order(npc_ref: str, *, newest: int | None = None) -> Iterator[Store
         after = chunk[-1].number
 
 
+def newest_numbers(npc_ref: str, *, most: int) -> tuple[int, ...]:
+    """Return the numbers of the newest turns of an NPC, newest first."""
+    return tuple(turn_rows(npc_ref).order_by("-number").values_list("number", flat=True)[:most])
+
+
 def npc_refs() -> tuple[str, ...]:
     """Return the references of all NPCs that ever had a turn."""
     found = models.Turn.objects.order_by("npc_ref").values_list("npc_ref", flat=True)

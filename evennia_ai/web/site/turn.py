@@ -18,6 +18,7 @@ from evennia_ai.engine.history.turn.manifest import request_in_words
 from evennia_ai.engine.inputs import Inputs
 from evennia_ai.engine.prompt.time_line import without_time_line
 from evennia_ai.npc.mind.viewers import seer_for
+from evennia_ai.npc.views.forecast import Forecaster
 from evennia_ai.npc.views.looking import (
     past_inputs_for,
     past_reader,
@@ -232,6 +233,7 @@ def _calls(turn: StoredTurn) -> list[dict[str, Any]]:
             "input_tokens": call.input_tokens,
             "cached_tokens": call.cached_tokens,
             "output_tokens": call.output_tokens,
+            "nanodollars": call.nanodollars,
             "outcome": call.outcome,
         }
         for call in model_calls.calls_of_turns(turn.npc_ref, [turn.number])
@@ -264,8 +266,9 @@ class AgainstPage(Page):
         begun = time.monotonic()
         reader, seer = past_reader(), seer_for(self.request.user, ref)
         done: list[dict[str, Any]] = []
+        forecaster = Forecaster(ref)
         for number in range(before - 1, max(lowest, before - 1 - SLICE), -1):
-            done.append(_compared(ref, number, trial, reader, seer))
+            done.append(_compared(ref, number, trial, reader, seer, forecaster=forecaster))
             if time.monotonic() - begun > SLICE_SECONDS:
                 break
         rest = done[-1]["number"] if done else lowest
@@ -274,6 +277,7 @@ class AgainstPage(Page):
             "name": name_of(ref),
             "trial": list(trial.lines),
             "turns": done,
+            "forecast": str(forecaster.found),
             "before": rest if rest > lowest + 1 else None,
         }
 
@@ -284,13 +288,20 @@ class AgainstPage(Page):
 
 
 def _compared(
-    ref: str, number: int, trial: Trial, reader: PastReader, seer: Seer
+    ref: str,
+    number: int,
+    trial: Trial,
+    reader: PastReader,
+    seer: Seer,
+    *,
+    forecaster: Forecaster,
 ) -> dict[str, Any]:
     try:
         turn, as_seen = turns.get_turn(ref, number), partial(visible_past, seer)
         found = compare_turn(turn, trial, reader, as_seen)
     except EvenniaAIError as error:
         return {"number": number, "outcome": "unknown", "problem": str(error)}
+    cost = forecaster.add(found)
     return {
         "number": number,
         "outcome": found.outcome,
@@ -299,4 +310,7 @@ def _compared(
         "tokens": found.tokens,
         "shared_tokens": found.shared_tokens,
         "changed_messages": len(found.differences),
+        "is_priced": bool(cost.turns),
+        "nanodollars_before": cost.nanodollars_before,
+        "nanodollars": cost.nanodollars,
     }

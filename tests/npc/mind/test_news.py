@@ -7,6 +7,8 @@ import pytest
 from evennia_ai.engine.errors import ModelUnavailable
 from evennia_ai.npc.jobs.counting import ModelStopped
 from evennia_ai.npc.mind.news import MOST, SECONDS, News
+from evennia_ai.npc.model_calls.limits import Refusal
+from evennia_ai.services.llm.quotas import DAY_SECONDS
 
 
 @pytest.fixture
@@ -21,7 +23,11 @@ def clock():
 
 @pytest.fixture
 def watcher(told, clock):
-    return News(now=lambda: clock.now, tell=lambda line, **whom: told.append(line))
+    def tell(line, **whom):
+        told.append(line)
+        return 1
+
+    return News(now=lambda: clock.now, tell=tell)
 
 
 def a_call(endpoint="fast"):
@@ -68,8 +74,44 @@ def test_stopped_call_is_not_reported(watcher, told):
 
 
 def test_reached_limit_is_reported(watcher, told):
-    watcher.refused("999999", SimpleNamespace(limit="calls_per_day", told="10 calls per day"))
+    reached = SimpleNamespace(scope="npc", limit="calls_per_day", told="10 calls per day")
+    watcher.refused("999999", reached)
     assert told == ["[ai] #999999 asks no model: 10 calls per day; ai/limits"]
+
+
+def spent(at, *, scope="game", limit="dollars_per_day"):
+    return Refusal(
+        scope=scope,
+        ref="",
+        limit=limit,
+        told="the game has used its $2.00 per day",
+        retry_in_seconds=DAY_SECONDS - at % DAY_SECONDS,
+        at=at,
+    )
+
+
+SPENT = "no NPC asks a model: the game has used its $2.00 per day; ai shows what to do"
+
+
+def test_spent_money_of_the_game_is_reported_once_a_day(watcher, told, logged):
+    for at in (1000.0, 1000.5, 80_000.0, DAY_SECONDS + 7.0):
+        watcher.refused("999999", spent(at))
+    assert told == [f"[ai] {SPENT}"] * 2
+    assert [line for line in logged if SPENT in line] == [f"evennia_ai: {SPENT}"] * 2
+
+
+def test_spent_money_is_reported_again_until_a_builder_is_there(logged):
+    told = []
+
+    def tell(line, *, everybody):
+        told.append(everybody)
+        return len(told) - 1  # nobody is there at first
+
+    watcher = News(now=lambda: 1000.0, tell=tell)
+    for at in (1.0, 2.0, 3.0):
+        watcher.refused("999999", spent(at))
+    assert told == [True, True]
+    assert len([line for line in logged if SPENT in line]) == 1
 
 
 @pytest.mark.parametrize(("reason", "lines"), [("revision", 1), ("moving", 0), (None, 0)])

@@ -1,6 +1,7 @@
 """An NPC with a real HTTP server on loopback: replies, errors, and several profiles."""
 
 import re
+import threading
 import time
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,6 +16,7 @@ from evennia_ai.engine.actors import THE_GAME
 from evennia_ai.engine.errors import ModelUnavailable
 from evennia_ai.npc.model_calls.naming import GAME_ID, game_id
 from evennia_ai.npc.npc_settings import change_settings
+from evennia_ai.services import endpoints
 from evennia_ai.services.endpoints import (
     OFFLINE,
     Access,
@@ -261,6 +263,23 @@ def test_calls_of_an_unusable_profile_fail_with_the_reason(stage, logged, monkey
     assert "api_key has characters that no key has" in failures[0].getErrorMessage()
     assert "profile 'cheap' cannot be used" in logged[0]
     assert "two words" not in logged[0] + failures[0].getErrorMessage()
+
+
+@pytest.mark.parametrize(
+    ("base_url", "loads"),
+    [("https://api.example/v1", 1), ("http://127.0.0.1:9/v1", 0)],
+)
+def test_prices_are_loaded_outside_of_the_reactor_if_a_profile_needs_them(
+    stage, monkeypatch, base_url, loads
+):
+    threads, reactor = [], Handover()
+    monkeypatch.setattr(endpoints, "load_prices", lambda: threads.append(threading.get_ident()))
+    settings = replace(conf(), base_url=base_url, model="tiny")
+    models = Models(settings, clock=stage.clock, bridge=AsyncBridge(reactor))
+    reactor.outcome_of(models.prepare(), within_seconds=30)
+    models.close()
+    assert len(threads) == loads
+    assert threading.get_ident() not in threads
 
 
 def test_profile_with_a_script_returns_its_lines(stage, tmp_path):

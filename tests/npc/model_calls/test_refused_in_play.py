@@ -149,7 +149,7 @@ def test_unsent_call_no_longer_counts_for_the_minute() -> None:
     limits: Limits = limits_of(clock, player={"calls_per_minute": 1})
     call = limits.begun(KEY)
     clock.now = NOON + 20
-    limits.ended(call, None, "unsent:timeout")
+    limits.ended(call, None, "unsent:timeout", pricing=lambda used: 0)
     assert limits.reading("player", "7").calls_per_minute == 0
     clock.now = NOON + 61
     limits.begun(KEY)

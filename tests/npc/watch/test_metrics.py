@@ -95,6 +95,15 @@ def test_tokens_are_counted_by_kind_and_model(metrics: Metrics) -> None:
     assert value(metrics, usage, **OF_CALL, gen_ai_token_type="output") == 40
 
 
+def test_cost_is_counted_by_model_and_calls_without_a_price_are_counted(metrics: Metrics) -> None:
+    for nanodollars in (2_500_000, 500_000, 0, None):
+        metrics.answered(CALL, REPLY, a_row(nanodollars=nanodollars))
+    of_model = {"gen_ai_request_model": "small"}
+    cost = value(metrics, "evennia_ai_cost_dollars_total", **of_model, evennia_ai_role="speaker")
+    assert cost == 0.003
+    assert value(metrics, "evennia_ai_unpriced_calls_total", **of_model) == 1
+
+
 def test_call_without_a_reply_is_counted_by_its_error(metrics: Metrics) -> None:
     metrics.failed(CALL, ModelTimeout("small", 5.0), a_row(outcome="failed:timeout"))
     assert value(metrics, "evennia_ai_model_calls_total", **OF_CALL, outcome="failed:timeout") == 1

@@ -7,6 +7,7 @@ import pytest
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.services.llm.profiles import (
     ModelProfile,
+    Price,
     Sampling,
     problem_of_profile,
     profiles_of,
@@ -77,6 +78,22 @@ def test_profile_default_can_be_changed_by_name() -> None:
     assert profiles["other"].sampling == Sampling(temperature=0.2, top_p=0.5)
 
 
+def test_price_belongs_to_the_model_for_which_it_is_given() -> None:
+    price = {"input": 1, "output": 2.5, "cached": 0.1}
+    profiles = made(
+        default={"price": price},
+        warm={"temperature": 0.9},
+        small={"model": "tiny"},
+        dear={"model": "large", "price": {"input": 9, "output": 9}},
+        far={"base_url": "https://api.example/v1", "model": "x"},
+    )
+    found = {name: profile.price for name, profile in profiles.items()}
+    of_default = Price(input=1, output=2.5, cached=0.1)
+    assert (found["default"], found["warm"]) == (of_default, of_default)
+    assert (found["small"], found["far"]) == (None, None)
+    assert found["dear"] == Price(input=9, output=9)
+
+
 def test_prompt_limit_is_the_context_without_the_reply() -> None:
     assert GAME.limit_tokens == 3796
 
@@ -104,6 +121,16 @@ def test_prompt_limit_is_the_context_without_the_reply() -> None:
         ({"cheap": {"schema": "xml"}}, ".schema: must be 'native' or 'text', not 'xml'"),
         ({"cheap": {"extra": {"messages": []}}}, ".extra: cannot have messages: a request sets"),
         ({"cheap": {"extra": {"x": object()}}}, ".extra: must be plain JSON"),
+        ({"cheap": {"price": 3}}, ".price: must be a dictionary, such as {'input': 0.25, 'output'"),
+        ({"cheap": {"price": {"input": 1}}}, ".price: must be a dictionary, such as"),
+        (
+            {"cheap": {"price": {"input": -1, "output": 2}}},
+            ".price: price.input: must be a number of dollars from 0 on, not -1",
+        ),
+        (
+            {"cheap": {"price": {"input": 1, "output": 2, "cash": 3}}},
+            ".price: there is no price 'cash'",
+        ),
     ],
 )
 def test_invalid_profile_is_named_with_its_field(given: Any, told: str) -> None:

@@ -8,6 +8,7 @@ from django.core import checks
 
 from evennia_ai.engine.history.compaction.planning import CompactionRules, CompactionSettings
 from evennia_ai.formats.cards.limits import CardLimits
+from evennia_ai.services.settings import conf as conf_module
 from evennia_ai.services.settings.conf import SettingError, conf
 from evennia_ai.services.settings.game import SETTINGS
 
@@ -411,6 +412,25 @@ def test_missing_key_with_another_name_gives_a_warning(settings_of_ai, monkeypat
     assert [message.msg for message in found()] == [
         "Profile 'default': the environment has no HARBOUR_KEY."
     ]
+
+
+def test_missing_tables_of_prices_give_a_warning_unless_the_profile_has_a_price(
+    settings_of_ai, monkeypatch
+):
+    installed = conf_module._is_installed
+    monkeypatch.setattr(
+        conf_module, "_is_installed", lambda name: name != "genai_prices" and installed(name)
+    )
+    settings_of_ai(BASE_URL="https://api.example/v1", MODEL="large")
+    (message,) = found()
+    assert message.id == "evennia_ai.W008"
+    assert "the price of profile 'default' is not known" in message.msg
+    settings_of_ai(
+        BASE_URL="https://api.example/v1",
+        MODEL="large",
+        PROFILES={"default": {"price": {"input": 1, "output": 2}}},
+    )
+    assert found() == []
 
 
 @pytest.mark.parametrize(

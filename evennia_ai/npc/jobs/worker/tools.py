@@ -32,7 +32,7 @@ from evennia_ai.npc.jobs.kinds.forms import SentRequest
 from evennia_ai.services.endpoints import Access, Models
 from evennia_ai.services.llm.chat import ChatReply, ChatRequest
 from evennia_ai.services.llm.profiles import ModelRole
-from evennia_ai.services.llm.quotas import DAY_SECONDS, MINUTE_SECONDS, Quota, Quotas
+from evennia_ai.services.llm.quotas import DAY_SECONDS, MINUTE_SECONDS, Quota, Quotas, month_of
 from evennia_ai.services.llm.sentence_model import Sentences
 from evennia_ai.store import model_calls
 from evennia_ai.store.core.locks import LOCKED_SECONDS, LockedOut, is_lock, notice_locks
@@ -169,6 +169,7 @@ class WorkerTools:
                 output_tokens=counted.output_tokens,
                 cached_tokens=counted.cached_tokens,
                 written_tokens=counted.written_tokens,
+                nanodollars=access.cost(counted, at=started_at),
                 is_estimated=used is None,
                 outcome=word,
             )
@@ -244,10 +245,16 @@ def _why_never(ref: str, quota: Quota, *, tokens: int, now: float) -> str | None
     who = f"NPC #{ref}" if ref else "the game"
     if quota.tokens_per_minute is not None and tokens > quota.tokens_per_minute:
         return f"a call of {tokens} tokens is more than {who} may use in a minute"
-    if quota.calls_per_day is None and quota.tokens_per_day is None:
-        return None
     scope = Scope(kind="npc", ref=ref) if ref else GAME
+    if quota.dollars_per_month is not None:
+        month = model_calls.use_in_days(month_of(now)[0], scope)
+        if month.dollars >= quota.dollars_per_month:
+            return f"the limit of the month of {who} is reached"
+    if (quota.calls_per_day, quota.tokens_per_day, quota.dollars_per_day) == (None, None, None):
+        return None
     used = model_calls.use_since(now - now % DAY_SECONDS, scope)
     over_calls = quota.calls_per_day is not None and used.calls + 1 > quota.calls_per_day
     over_tokens = quota.tokens_per_day is not None and used.tokens + tokens > quota.tokens_per_day
-    return f"the limits of the day of {who} are reached" if over_calls or over_tokens else None
+    over_money = quota.dollars_per_day is not None and used.dollars >= quota.dollars_per_day
+    is_reached = over_calls or over_tokens or over_money
+    return f"the limits of the day of {who} are reached" if is_reached else None

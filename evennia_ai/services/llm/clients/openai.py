@@ -383,16 +383,22 @@ def _argument_text(arguments: object) -> str:
 def _usage(usage: object) -> Usage | None:
     """Return the token counts.
 
-    Servers use two names for cached tokens. Few report the tokens written to a cache.
+    Servers use two names for cached tokens. Few report the tokens written to a cache. xAI and
+    Google count hidden reasoning only in the total.
     """
     if not isinstance(usage, dict):
         return None
     details = object_of(usage.get("prompt_tokens_details"))
-    cached = count_of(details.get("cached_tokens"))
+    hits = count_of(usage.get("prompt_cache_hit_tokens"))
+    cached = count_of(details.get("cached_tokens")) or hits
+    asked, said = count_of(usage.get("prompt_tokens")), count_of(usage.get("completion_tokens"))
+    hidden = count_of(usage.get("total_tokens")) - asked - said
+    if hidden == cached:  # Some servers count cached tokens in the total, but not in the prompt.
+        hidden = 0
     return Usage(
-        input_tokens=count_of(usage.get("prompt_tokens")),
-        output_tokens=count_of(usage.get("completion_tokens")),
-        cached_tokens=cached or count_of(usage.get("prompt_cache_hit_tokens")),
+        input_tokens=asked,
+        output_tokens=said + max(0, hidden),
+        cached_tokens=cached,
         written_tokens=count_of(details.get("cache_write_tokens")),
     )
 
