@@ -10,7 +10,9 @@ import evennia_ai
 from tests.web.conftest import HOSTILE, acting
 
 TEMPLATES = Path(evennia_ai.__file__).parent / "templates" / "evennia_ai"
-SAFE = re.compile(r"\|(?:shown|line|when|clock|taken|as_line|pluralize|length|add|urlencode)\b")
+SAFE = re.compile(
+    r"\|(?:shown|line|when|clock|taken|cost|amount|as_line|pluralize|length|add|urlencode)\b"
+)
 # A form shows a text as it was typed, and browsers do not interpret the values of attributes.
 _AS_TYPED = re.compile(
     r"<textarea.*?</textarea>"

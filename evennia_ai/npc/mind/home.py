@@ -166,6 +166,12 @@ def _problems(home: Home) -> Iterator[Problem]:
                     " for a while.",
                     advice="ai/check in the game tests it and says what to change.",
                 )
+        for advice in now.spending.unpriced:
+            yield Problem(
+                text="The cost of some calls is not known.",
+                advice=f"{advice[:1].upper()}{advice[1:]}.",
+                is_hint=True,
+            )
     for row in home.page.npcs:
         yield from _problems_of(row)
     if home.page.npcs and all(row.now is not None and row.now.offline for row in home.page.npcs):
