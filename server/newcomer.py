@@ -276,6 +276,7 @@ def _directions(ports: Ports, demo: Demo) -> str:
     return f"""The game is running. Only this machine can reach it.
 
     In a browser: http://localhost:{ports.web}/webclient/
+    For builders: http://localhost:{ports.web}/ai/
     With telnet:  telnet localhost {ports.telnet}
 
 {people}

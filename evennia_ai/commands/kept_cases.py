@@ -3,8 +3,7 @@
 After an edit, the command says how many cases get another prompt (`note_edit`).
 """
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from evennia.utils import logger
@@ -13,8 +12,8 @@ from twisted.internet.task import coiterate
 from twisted.internet.threads import deferToThread
 from twisted.python.failure import Failure
 
-from evennia_ai.npc.senses.presence import find_again
-from evennia_ai.npc.views.kept import CheckedCase, KeptChecker, ReadCase, read_cases
+from evennia_ai.npc.mind.kept import MOST_CASES, check_each
+from evennia_ai.npc.views.kept import CheckedCase, ReadCase, read_cases
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored.cards import CARDS
 from evennia_ai.store.authored.components import COMPONENTS
@@ -23,10 +22,6 @@ from evennia_ai.store.authored.notes import NOTES
 from evennia_ai.store.authored.presets import PRESETS
 from evennia_ai.store.core.snapshots import changes_made
 
-MOST_CASES: Final = 50
-"""The most cases that the game checks at once. `evennia-ai check` has no limit."""
-MOST_SECONDS: Final = 0.3
-"""After so long in the reactor's thread the game checks no further case."""
 _AUTHORED: Final = (CARDS, COMPONENTS, LOREBOOKS, NOTES, PRESETS)
 _KINDS: Final = ("contexts", *(kind.state for kind in _AUTHORED))
 
@@ -54,22 +49,10 @@ def check_kept() -> "Deferred[tuple[list[CheckedCase], int]]":
 
     def check_in_steps(read: tuple[list[ReadCase], int]) -> "Deferred[tuple[Any, int]]":
         cases, total = read
-        return in_steps(_check_each(cases, found)).addCallback(lambda _: (found, total))
+        return in_steps(check_each(cases, found)).addCallback(lambda _: (found, total))
 
     done: Deferred[Any] = in_thread(read_cases, conf().kept_folder, most=MOST_CASES)
     return done.addCallback(check_in_steps)
-
-
-def _check_each(cases: Sequence[ReadCase], found: list[CheckedCase]) -> Iterator[None]:
-    """Check a case in each step and add it to `found`, until the time is over."""
-    checker, spent = KeptChecker(find_again), 0.0
-    for path, case in cases:
-        if spent > MOST_SECONDS:
-            return
-        begun = time.monotonic()
-        found.append(checker.check_case(path, case))
-        spent += time.monotonic() - begun
-        yield
 
 
 def note_edit(before: int, say: Callable[[str], None]) -> None:

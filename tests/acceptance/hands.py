@@ -55,7 +55,7 @@ class Hand:
         unasked = element.evaluate(_STOPS_BEFORE)
         for tabs in range(MOST_TABS):
             # Asking the page is slower than pressing Tab, so ask only after the estimate.
-            if tabs >= unasked and element.evaluate(_HAS_FOCUS):
+            if tabs >= unasked and target.evaluate(_HAS_FOCUS):
                 return
             self.page.keyboard.press("Tab")
         raise AssertionError(f"{target} cannot be reached by pressing Tab {MOST_TABS} times")

@@ -71,6 +71,7 @@ def test_second_play_reuses_the_running_game_and_prints_logins(game, first, caps
     assert "The game is running already" in printed
     assert f"telnet localhost {game.ports.telnet}" in printed
     assert f"http://localhost:{game.ports.web}/webclient/" in printed
+    assert f"http://localhost:{game.ports.web}/ai/" in printed
     demo = read_demo(game.root / "world" / "build_demo.py")
     assert f"anna / {demo.player[1]}" in printed
     assert f"builder / {demo.builder[1]}" in printed

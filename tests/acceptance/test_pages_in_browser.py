@@ -22,7 +22,7 @@ from tests.services.llm.clients.stub_server import StubServer, answers
 pytestmark = [pytest.mark.server, pytest.mark.extra, pytest.mark.minutes(4)]
 
 UNDONE = "the pages in a browser are not tried"
-WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 320, "height": 844}
 # Every pair of width, colour scheme and input device occurs.
 SCREENS = {
     "wide, light, by mouse": ("mouse", {"viewport": WIDE, "color_scheme": "light"}),
@@ -120,13 +120,12 @@ def logged_in(site: Site) -> Any:
     name, password = read_demo(site.game.root / "world" / "build_demo.py").builder
     with a_page(site.browser, Troubles(), base_url=site.base_url) as page:
         page.goto("/ai/")
-        assert page.get_by_role("heading", name="Minds").count() == 0  # hidden before the login
-        page.goto("/auth/login/?next=/ai/")
+        assert page.get_by_role("heading", name="Home").count() == 0  # the login page comes first
         hand = Hand(page, "keys")
         hand.write(page.locator("input[name=username]"), name)
         hand.write(page.locator("input[name=password]"), password)
         page.keyboard.press("Enter")
-        page.get_by_role("heading", name="Minds").wait_for()
+        page.get_by_role("heading", name="Home").wait_for()
         return page.context.storage_state()
 
 
@@ -240,6 +239,7 @@ def test_every_page_is_accessible_and_escapes_player_text(hand: Hand, site: Site
         *("/ai/cards/", "/ai/cards/new/", "/ai/cards/oren/edit/", "/ai/cards/oren/1/"),
         f"/ai/cards/oren/1/preview/?npc={ref}&grant=fields",
         *("/ai/kb/", "/ai/kb/harbour/?words=ferry", "/ai/kb/harbour/vault/"),
+        *("/ai/kept/", "/ai/kept/oren-who-mends-nets/"),
         "/ai/live/",
     ]
     for address in addresses:
@@ -348,7 +348,7 @@ def test_new_lore_entry_is_saved_and_tested_on_the_pages(hand: Hand, site: Site,
     page.keyboard.press("Enter")
     page.locator("#tried", has_text="Activated").wait_for()
     assert violations(page) == []
-    to(hand, "Minds", site.npc, "Try a line")
+    to(hand, "Home", site.npc, "Try a line")
     hand.write(page.get_by_label("Try a line"), f"is that a {word}?")
     page.keyboard.press("Enter")
     page.locator("#woken").filter(has_text=f"lore:harbour#{entry}").wait_for()
@@ -431,6 +431,69 @@ def test_lorekeeper_draft_is_approved_on_its_page(hand: Hand, site: Site, tag: s
     hand.press(page.get_by_role("button", name="Approve"))
     page.get_by_role("status").filter(has_text="Approved by").wait_for()
     assert "hung in the chapel" in shown(site.builder, f"kb harbour/{title}", until="chapel")
+
+
+@on_two_screens
+def test_home_shows_the_last_words_of_an_npc_without_reload(
+    hand: Hand, site: Site, tag: str
+) -> None:
+    page = hand.page
+    person = page.locator(".person", has=page.get_by_role("link", name=site.npc, exact=True))
+    before = person.get_by_role("link", name="why?").inner_text()
+    assert "Aye." in person.locator(".speech").inner_text()
+    said(site, f"is anybody at home {tag}?")
+    page.wait_for_function(
+        "before => !document.getElementById('live').innerText.includes(before)", arg=before
+    )
+    assert "to " in person.inner_text()
+    assert page.get_by_role("button", name="Stop all NPCs").count() == 0  # only for Admins
+    hand.press(person.get_by_role("link", name="why?"))
+    page.get_by_text(f"is anybody at home {tag}?").first.wait_for()
+
+
+@on_two_screens
+def test_turn_page_says_why_lore_was_active_and_marks_the_words(
+    hand: Hand, site: Site, tag: str
+) -> None:
+    page = hand.page
+    said(site, f"why did the Night Ferry stop {tag}?")
+    to_the_last_turn(hand, site)
+    why = page.locator(".why li", has_text="the night ferry").first
+    assert re.search("because .+ said Night Ferry", why.inner_text())
+    assert "Night Ferry" in page.locator(".chat mark").all_inner_texts()
+    because = page.locator('[data-origin="lore:harbour#6"] .because')
+    assert "Night Ferry" in because.text_content()
+    row = page.locator(".row", has_text="Night Ferry").last
+    hand.press(row.locator("summary").first)
+    assert row.locator("pre mark").inner_text() == "Night Ferry"
+
+
+@on_two_screens
+def test_answer_is_kept_changed_by_an_edit_and_accepted_on_the_pages(
+    hand: Hand, site: Site, tag: str
+) -> None:
+    page, about = hand.page, f"asks about the lamp {tag}"
+    said(site, f"is the lamp lit {tag}?")
+    to_the_last_turn(hand, site)
+    hand.write(page.get_by_label("A good answer? It is about"), about)
+    hand.press(page.get_by_role("button", name="Keep"))
+    page.get_by_role("status").filter(has_text="Kept:").wait_for()
+    assert violations(page) == []
+    to(hand, "Lorebooks", "harbour", "A new entry")
+    hand.write(page.get_by_label("Keys, one a line", exact=True), f"lit {tag}")
+    hand.write(page.get_by_label("Text", exact=True), f"The lamp {tag} is out.")
+    hand.press(page.get_by_role("button", name="Which kept answers change?"))
+    told = page.locator("#kept", has_text="another prompt: show")
+    told.get_by_role("link", name=about).wait_for()
+    assert f"+ The lamp {tag} is out." in told.inner_text()
+    assert violations(page) == []
+    hand.press(page.get_by_role("button", name="Save as a revision"))
+    page.get_by_role("status").filter(has_text="Saved").wait_for()
+    to(hand, "Kept", about)
+    page.get_by_role("heading", name="What differs").wait_for()
+    assert violations(page) == []
+    hand.press(page.get_by_role("button", name="Accept the prompt of today"))
+    page.get_by_role("status").filter(has_text="Accepted:").wait_for()
 
 
 @on_two_screens

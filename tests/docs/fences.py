@@ -13,6 +13,7 @@ that the test of its kind cannot play. So no page shows something untested.
 | `yaml`, `json` | a file; commands of the page use it if a name follows the language |
 | `markdown` | a page of a knowledge base |
 | `php` | settings of a wiki |
+| `css`, `html` | a style sheet and a template with the look of a game |
 """
 
 import re
@@ -40,6 +41,8 @@ KINDS: Final = {
     "json": "file",
     "markdown": "file",
     "php": "wiki",
+    "css": "look",
+    "html": "look",
 }
 REFUSED: Final = re.compile(
     r"Command '.*' is not available|^Usage: .|^Could not find|More than one match|untrapped error"

@@ -18,6 +18,7 @@ from tests.docs.fences import (
 PLAYERS = {
     "console": "test_console.py",
     "file": "test_files.py",
+    "look": "test_files.py",
     "output": "test_printed.py",
     "router": "test_files.py",
     "python": "test_followed.py",

@@ -1,6 +1,7 @@
 """Test that files shown on pages are read without problems by the programs that use them."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +9,9 @@ from typing import Any
 
 import pytest
 import yaml
+from django.template.backends.django import DjangoTemplates
 
+from evennia_ai.apps import TEMPLATES
 from evennia_ai.engine.foreign.documents import write_yaml
 from evennia_ai.engine.knowledge.assembly.config import AssemblyRules, apply_config_page
 from evennia_ai.engine.knowledge.pages.markup import read_page
@@ -114,6 +117,22 @@ def test_file_shown_on_a_page_is_valid_for_its_reader(block: Block, tmp_path: Pa
     known = [key for key in READERS if key in data]
     assert known, f"{block.place}: no reader is known; write it into READERS"
     READERS[known[0]](data)
+
+
+def test_look_on_the_page_sets_known_names_and_is_loaded_after_the_tokens(tmp_path: Path) -> None:
+    style, template = (block.text for block in blocks("look"))
+    tokens = TEMPLATES.parent / "static" / "evennia_ai" / "tokens.css"
+    known = set(re.findall(r"--([a-z0-9-]+):", tokens.read_text(encoding="utf-8")))
+    changed = re.findall(r"--([a-z0-9-]+):", style)
+    assert changed
+    assert set(changed) <= known
+    (tmp_path / "evennia_ai").mkdir()
+    (tmp_path / "evennia_ai" / "page.html").write_text(template, encoding="utf-8")
+    options: dict[str, Any] = {"NAME": "game", "APP_DIRS": False, "OPTIONS": {}}
+    engine = DjangoTemplates({**options, "DIRS": [tmp_path, TEMPLATES]})
+    page = engine.get_template("evennia_ai/problem.html").render({"problem": "No."})
+    sheets = re.findall(r'rel="stylesheet" href="([^"]+)"', page)
+    assert [Path(one).name for one in sheets] == ["tokens.css", "pages.css", "ai.css"]
 
 
 @pytest.mark.parametrize("block", blocks("wiki"), ids=lambda block: block.place)

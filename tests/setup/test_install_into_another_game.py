@@ -39,8 +39,9 @@ builder = get_user_model().objects.create(username="tilda", is_active=True)
 builder.permissions.add("Builder")
 client.force_login(builder)
 page = client.get("/ai/")
-print("PAGES", nobody, page.status_code, b"<h1>Minds</h1>" in page.content)
-print("STATIC", *(bool(finders.find(f"evennia_ai/{name}")) for name in ("pages.css", "turn.js")))
+print("PAGES", nobody, page.status_code, b"<h1>Home</h1>" in page.content)
+files = ("tokens.css", "pages.css", "turn.js")
+print("STATIC", *(bool(finders.find(f"evennia_ai/{name}")) for name in files))
 """
 
 
@@ -110,8 +111,8 @@ def test_one_line_adds_the_commands(report):
 
 
 def test_one_line_adds_the_pages(report):
-    assert report["PAGES"] == ["404", "200", "True"]
-    assert report["STATIC"] == ["True", "True"]
+    assert report["PAGES"] == ["302", "200", "True"]
+    assert report["STATIC"] == ["True"] * 3
 
 
 def test_migrate_makes_the_tables(report):

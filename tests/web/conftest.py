@@ -24,7 +24,8 @@ _ACTING = (
     r"<script(?![^>]* src=\"/static/)[^>]*>",
     r"(?:src|href|action)=\"(?!/|\?|#|data:,|%)[^\"]*",
     r"<img(?! src=\"/ai/cards/[^\"]+/picture/\" alt=)[^>]*>",
-    r"<(?:iframe|object|embed|base|svg(?! class=\"(?:bar|line)\")|math|style|link(?! rel=))[^>]*>",
+    r"<(?:iframe|object|embed|base|math|style|link(?! rel=))[^>]*>",
+    r"<svg(?! class=\"(?:bar|line|icon)\")[^>]*>",
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]",
 )
 _TYPED = re.compile(r"<textarea[^>]*>.*?</textarea>|<input[^>]*>|<option[^>]*>", re.DOTALL)

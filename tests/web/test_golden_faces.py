@@ -56,7 +56,7 @@ def test_page_json_screen_and_cli_show_the_same_origins_and_numbers(db, name):
     }
     assert set(map(html.unescape, re.findall(r'data-origin="([^"]+)"', page))) == folded
     # What was kept and what was left out.
-    on_page = [html.unescape(one) for one in re.findall(r"<li><b>([^<]+)</b> ", page)]
+    on_page = [html.unescape(one) for one in re.findall(r'<li data-item="([^"]+)">', page)]
     assert on_page[: len(kept)] == [one["item"] for one in told["kept"]]
     assert [one["item"] for one in told["kept"]] == [verdict.item for verdict in kept]
     counts = [int(one["count"]) for one in told["left_out_by_reason"]]

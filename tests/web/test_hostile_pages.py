@@ -3,17 +3,19 @@
 import json
 
 import pytest
+from django.test import override_settings
 
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.history.records import make_storable
 from evennia_ai.engine.knowledge.pages.page import BaseInfo, Page, PageDraft, page_name
-from evennia_ai.store.authored import cards, lorebooks, notes
+from evennia_ai.npc.mind.kept import keep_turn
+from evennia_ai.store.authored import cards, components, lorebooks, notes
 from evennia_ai.store.core.snapshots import forget_everything
 from evennia_ai.store.history import turns
 from evennia_ai.store.knowledge import knowledge_bases, page_drafts, pages
 from tests.npc.hostile.corpus import corpus
 from tests.npc.scripted_games import CARD
-from tests.web.conftest import acting
+from tests.web.conftest import HOSTILE, acting
 
 MOST = 3000
 TEXTS = [make_storable(case.text)[:MOST] for case in corpus()]
@@ -46,7 +48,12 @@ def a_book():
 
 
 @pytest.fixture
-def hostile(played):
+def hostile(played, tmp_path):
+    with override_settings(EVENNIA_AI_KEPT_FOLDER=str(tmp_path)):
+        yield _addresses(played)
+
+
+def _addresses(played):
     """Play a game full of these texts. Return the addresses of its pages."""
     ref = played.npc.ai.ref
     lorebooks.save_book("hostile", json.dumps(a_book()), by=trusted(TEXTS[0][:80]))
@@ -73,10 +80,16 @@ def hostile(played):
     for text in together():
         played.talks_with(text)
         played.says(played.anna, f"Oren, {text}")
+    cases = [
+        keep_turn(played.anna, turns.get_turn(ref, number), about=TEXTS[number][:200])[0].stem
+        for number in range(first + 1, first + 9)
+    ]
+    components.update("weather", content=HOSTILE, by=trusted("builder"))
     forget_everything()
     last = turns.last_turn(ref).number
     npc = f"/ai/npc/{ref}/"
     return [
+        *("/ai/kept/", *(f"/ai/kept/{name}/" for name in cases)),
         *("/ai/", "/ai/?find=<script>", "/ai/lore/", "/ai/cards/", "/ai/kb/", "/ai/live/"),
         *(npc, f"{npc}?page=2", f"{npc}next/?say=<script>alert(1)</script>"),
         *(f"{npc}turn/{number}/" for number in range(first + 1, last + 1)),

@@ -32,9 +32,12 @@ from evennia_ai.web.site.page import HEADERS
 from tests.npc.scripted_games import CARD
 from tests.web.conftest import SECRET, acting
 
-VENDOR = Path(evennia_ai.__file__).parent / "static" / "evennia_ai" / "vendor"
+STATIC = Path(evennia_ai.__file__).parent / "static"
+VENDOR = STATIC / "evennia_ai" / "vendor"
 MOST_QUERIES = 80
 MOST_NODES = 1500
+MOST_BYTES = 150_000
+"""The most bytes of a page with its scripts and style sheets, not compressed."""
 
 
 def addresses(stage):
@@ -50,6 +53,7 @@ def addresses(stage):
         f"{npc}diff/4/5/",
         f"{npc}diff/5/5/?with=component:weather.depth=4",
         f"{npc}against/?with=component:weather.depth=4",
+        "/ai/kept/",
         "/ai/lore/",
         "/ai/lore/harbour/",
         "/ai/lore/harbour/new/",
@@ -84,12 +88,13 @@ def as_json(browser, address):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("rank", ["", "Player", "Helper"])
-def test_pages_are_not_found_without_the_permission_of_builders(played, browser, rank):
+@pytest.mark.parametrize(("rank", "status"), [("", 302), ("Player", 404), ("Helper", 404)])
+def test_pages_are_not_found_without_the_permission_of_builders(played, browser, rank, status):
     client = browser(rank)
     posts = [f"/ai/npc/{played.npc.ai.ref}/pause/", "/ai/live/stop/", turn_page(played)]
     posts += ["/ai/kb/library/vault/", f"/ai/drafts/{played.draft}/"]
-    found = {client.get(address).status_code for address in addresses(played)}
+    assert {client.get(address).status_code for address in addresses(played)} == {status}
+    found = {client.get(address, {"format": "json"}).status_code for address in addresses(played)}
     found |= {client.post(address, {"do": "pause"}).status_code for address in posts}
     assert (found, dict(halts())) == ({404}, {})
 
@@ -105,6 +110,9 @@ def test_builders_get_every_page_without_active_content(played, browser, rank):
         assert {name: answer[name] for name in HEADERS} == HEADERS
         assert acting(text) == [], address
         assert len(re.findall(r"<[a-z]", text)) <= MOST_NODES, address
+        files = re.findall(r'(?:src|href)="/static/([^"]+)"', text)
+        weight = len(answer.content) + sum((STATIC / one).stat().st_size for one in files)
+        assert files and weight <= MOST_BYTES, address
 
 
 def test_words_of_players_are_shown_as_text(played, browser):
@@ -159,6 +167,19 @@ def test_column_of_a_turn_equals_the_report_in_the_game(played, browser):
             if one["block"] not in ("history", "event") or one["injected"]
         }
         assert set(re.findall(r'data-origin="([^"]+)"', text)) == in_parts
+
+
+def test_turn_page_says_why_lore_is_active_and_marks_the_words(played, browser):
+    client = browser("Builder")
+    told = as_json(client, turn_page(played, 1))
+    why = {one["item"]: one["sentence"] for one in told["why"]}
+    assert why["lore:harbour#0"] == 'because Anna said "ferry"'
+    assert why["lore:harbour#5"] == "because it is always active"
+    assert why["lore:harbour#2"] == "because 'harbour#0' mentions \"tide\""
+    page = client.get(turn_page(played, 1)).content.decode()
+    assert "Oren, when does the <mark>ferry</mark> sail?</p>" in page
+    assert "The ferry sails with the <mark>tide</mark>." in page
+    assert 'because Anna said <mark class="kind-E">ferry</mark>' in " ".join(page.split())
 
 
 def test_list_of_npcs_shows_their_states(played, browser):

@@ -64,9 +64,10 @@ def test_page_is_not_found_and_writes_nothing_after_a_right_is_lost(played, brow
         "/ai/cards/new/": {"name": "Zed", "description": "A spy."},
     }
     answers = {one: client.post(one, form).status_code for one, form in forms.items()}
-    answers |= {one: client.get(one).status_code for one in ("/ai/", turn_page(played))}
+    asked = [client.get(one).status_code for one in ("/ai/", turn_page(played))]
     forget_everything()
     assert set(answers.values()) == {404}, answers
+    assert asked == [302 if loss == "switched off" else 404] * 2  # to the login page
     assert lorebooks.get_book("harbour").revision == book["seen"]
     assert (components.registry().get("weather").injection_depth, dict(halts())) == (2, {})
 

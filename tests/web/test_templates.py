@@ -10,7 +10,9 @@ import evennia_ai
 from tests.web.conftest import HOSTILE, acting
 
 TEMPLATES = Path(evennia_ai.__file__).parent / "templates" / "evennia_ai"
-SAFE = re.compile(r"\|(?:shown|line|when|taken|as_line|pluralize|length|add|urlencode)\b")
+SAFE = re.compile(
+    r"\|(?:shown|line|when|clock|taken|cost|amount|as_line|pluralize|length|add|urlencode)\b"
+)
 # A form shows a text as it was typed, and browsers do not interpret the values of attributes.
 _AS_TYPED = re.compile(
     r"<textarea.*?</textarea>"
@@ -24,7 +26,7 @@ tokens_before changed_tokens limit_tokens sent_tokens stable_tokens shared_token
 output_tokens cached_tokens changed_messages shared_messages depth_before importance players
 cached_percent failures times entries on constant awake hidden never always waiting passages
 search whole_tokens cells folded left_out in_force older newer previous next shown_revision status
-ref mark sha256"""
+ref mark sha256 checked total"""
 NUMBERS = frozenset(_WORDS.split())
 """The last words of values that are numbers, or marks and hashes made by this package."""
 

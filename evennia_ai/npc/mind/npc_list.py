@@ -23,7 +23,15 @@ MOST_LISTED: Final = 10_000
 """The most NPCs that are counted, sorted and shown."""
 MOST_CALLED: Final = 200
 """The most rows whose names are compared in a search by name."""
-_COLUMNS: Final = ("id", "db_key", "db_location__db_key", "db_typeclass_path")
+_COLUMNS: Final = (
+    "id",
+    "db_key",
+    "db_location_id",
+    "db_location__db_key",
+    "db_typeclass_path",
+)
+_BY_NAME: Final = (Lower("db_key"), "pk")
+_BY_ROOM: Final = (Lower("db_location__db_key"), "db_location_id", *_BY_NAME)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +40,8 @@ class ListedNPC:
 
     id: int
     name: str
+    room_ref: str
+    """The reference of its room, "" if it is nowhere."""
     room: str
     typeclass: str
 
@@ -45,7 +55,8 @@ class NPCList:
     """The NPCs whose name or room contains `part`.
 
     The NPCs in `first_refs` come first. `among` restricts the list to these references. With
-    `without_turn`, only NPCs that never had a turn are listed.
+    `without_turn`, only NPCs that never had a turn are listed. They are sorted by name, with
+    `by_room` first by the name of their room.
     """
 
     def __init__(
@@ -55,6 +66,7 @@ class NPCList:
         first_refs: Collection[str] = (),
         among: Collection[str] | None = None,
         without_turn: bool = False,
+        by_room: bool = False,
     ) -> None:
         rows = _rows()
         if part:
@@ -65,6 +77,7 @@ class NPCList:
             rows = rows.exclude(past_turns.had_turn(Cast(OuterRef("pk"), CharField())))
         self._rows: Final = rows
         self._first_ids: Final = _ids(first_refs)
+        self._order: Final = _BY_ROOM if by_room else _BY_NAME
 
     @property
     def count(self) -> int:
@@ -95,7 +108,7 @@ class NPCList:
         return tuple(_npc_from_row(*row) for row in (*led[start:end], *rest))
 
     def _listed(self, rows: QuerySet) -> Any:
-        order = ("pk",) if self.are_more else (Lower("db_key"), "pk")
+        order = ("pk",) if self.are_more else self._order
         return rows.order_by(*order).values_list(*_COLUMNS)
 
 
@@ -179,10 +192,13 @@ def _ids(refs: Collection[str]) -> list[int]:
     return [int(ref) for ref in refs if ref.isascii() and ref.isdigit() and len(ref) < 10]
 
 
-def _npc_from_row(key: int, name: str, room: str | None, typeclass: str) -> ListedNPC:
+def _npc_from_row(
+    key: int, name: str, room_id: int | None, room: str | None, typeclass: str
+) -> ListedNPC:
     return ListedNPC(
         id=key,
         name=plain_name(name),
+        room_ref="" if room_id is None else str(room_id),
         room=plain_name(room) if room else "",
         typeclass=typeclass,
     )

@@ -108,6 +108,8 @@ class NPCRow:
     ref: str
     name: str
     room: str
+    room_ref: str
+    """The reference of its room, "" if it is nowhere."""
     is_on: bool
     pause: Halt | None
     last_turn: TurnLine | None
@@ -344,7 +346,11 @@ def stored_status(ref: str, *, now: float) -> NPCStatus:
     """
     npc_ref = npc_of(ref)
     listed = find_npc(npc_ref) or ListedNPC(
-        id=int(npc_ref) if npc_ref.isdecimal() else 0, name=f"#{ref}", room="", typeclass=""
+        id=int(npc_ref) if npc_ref.isdecimal() else 0,
+        name=f"#{ref}",
+        room="",
+        room_ref="",
+        typeclass="",
     )
     [row] = _stored_rows([listed], now=now)
     if ref != npc_ref:
@@ -442,6 +448,7 @@ def stored_page(
     which: Filter = "",
     first_refs: Collection[str] = (),
     seer_of: Callable[[str], Seer] | None = None,
+    by_room: bool = False,
 ) -> NPCPage:
     """Return one page of the NPCs whose name or room contains `part`, as they are stored.
 
@@ -449,6 +456,7 @@ def stored_page(
         number: The page, from 1. If there are fewer pages, the last one is returned.
         first_refs: The NPCs that come first.
         seer_of: Returns the viewer of an NPC. If given, the page has what caches gave.
+        by_room: Sort the NPCs by their rooms, so that those of one room follow each other.
     """
     among: Collection[str] | None = None
     if which == "today":
@@ -457,7 +465,13 @@ def stored_page(
         among = past_turns.refs_failed(most=MOST_TURNS)
     elif which == "paused":
         among = [ref for ref in halts() if ref != GAME_REF]
-    found = NPCList(part, first_refs=first_refs, among=among, without_turn=which == "never")
+    found = NPCList(
+        part,
+        first_refs=first_refs,
+        among=among,
+        without_turn=which == "never",
+        by_room=by_room,
+    )
     pages = max(1, -(-found.count // size))
     number = min(number, pages)
     rows = _stored_rows(found.page(number, size=size), now=now)
@@ -502,6 +516,7 @@ def _stored_rows(shown: Sequence[ListedNPC], *, now: float) -> tuple[NPCRow, ...
                 ref=one.ref,
                 name=one.name,
                 room=one.room,
+                room_ref=one.room_ref,
                 is_on=bool(stored.get(ENABLED, _is_on_by_default(one.typeclass))),
                 pause=halts().get(one.ref),
                 last_turn=newest.get(one.ref),

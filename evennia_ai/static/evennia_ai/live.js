@@ -1,11 +1,12 @@
-// What keeps a page new: the watch, and a turn in a pane that follows what is said in the game.
-// The policy of the pages lets no script be made of text, so what is asked when stands here.
+// Keeps pages new: home, the watch, and a turn in a pane that follows what is said in the game.
+// The policy of the pages lets no script be made of text, so this file decides what is asked when.
 (() => {
   "use strict";
   const SECONDS = 2;
 
-  // The watch: whoever has the newest is answered 304, and nothing is drawn anew.
-  async function watch(live) {
+  // Home and the watch: if nothing changed, the answer is 304 and nothing is drawn again. What the
+  // reader has the focus in stays as it is.
+  async function renew(live) {
     const answer = await fetch(location.href, { headers: { "If-None-Match": live.dataset.tag } });
     if (answer.status !== 200 || live.contains(document.activeElement)) return;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
@@ -27,7 +28,7 @@
     const live = document.getElementById("live");
     const pane = document.getElementById("pane");
     // A server that restarts does not answer, and is asked again.
-    if (live) watch(live).catch((error) => (live.dataset.away = error.message));
+    if (live) renew(live).catch((error) => (live.dataset.away = error.message));
     if (pane) followOn(pane).catch((error) => (pane.dataset.away = error.message));
   }, 1000 * SECONDS);
 })();

@@ -20,6 +20,9 @@ from evennia_ai.store.authored.life_cycle import Action, ImportedKind, grants_fr
 from evennia_ai.store.core.authoring import checked_name
 from evennia_ai.store.core.snapshots import Snapshots, changing
 
+WITH_PICTURES: Final = ("png", "apng", "charx")
+"""The formats of card files that may have a picture."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredCard:
@@ -33,6 +36,11 @@ class StoredCard:
     grants: Grants
     carrier: str = "json"
     """The format of the card's file: json, png, apng or charx."""
+
+    @property
+    def has_picture(self) -> bool:
+        """True if the card's file may have a picture."""
+        return self.carrier in WITH_PICTURES
 
 
 class CardKind(ImportedKind[StoredCard]):

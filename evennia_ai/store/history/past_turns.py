@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.db.models import Exists, OuterRef, Subquery
+from django.db.models import Exists, OuterRef, Q, Subquery
 
 from evennia_ai import models
 from evennia_ai.engine.errors import ReplayError
@@ -388,6 +388,49 @@ def newest_of_each(npc_refs: Iterable[str]) -> Mapping[str, TurnLine]:
     keys = [key for key in newest.distinct() if key is not None]
     rows = models.Turn.objects.filter(pk__in=keys).defer("manifest")
     return {row.npc_ref: _line(row) for row in rows}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastWords:
+    """What an NPC said last in the conversation of its newest turn."""
+
+    record: Record
+    speaker: str
+    """The name of the person whom it answered; "" if that is unknown."""
+    is_private: bool
+    """True if it was whispered."""
+
+
+def last_words_of(lines: Iterable[TurnLine]) -> Mapping[str, LastWords]:
+    """Return the last words of the NPC of each of these turns, with two queries.
+
+    Args:
+        lines: The newest turns of some NPCs.
+    """
+    wanted = Q()
+    for line in lines:
+        wanted |= Q(npc_ref=line.npc_ref, number=line.number)
+    if not wanted:
+        return {}
+    spoken = models.Record.objects.filter(
+        conversation_id=OuterRef("conversation_id"), kind__in=_WORDS
+    ).order_by("-segment", "-seq")
+    found = list(
+        models.Turn.objects.filter(wanted)
+        .annotate(said=Subquery(spoken.values("pk")[:1]))
+        .values_list("npc_ref", "said", "created_at", "event_record__name", "conversation__kind")
+    )
+    by_id = {one.id: one for one in records(str(pk) for _, pk, *_ in found if pk)}
+    words: dict[str, LastWords] = {}
+    for ref, pk, begun_at, speaker, kind in found:
+        if (record := by_id.get(str(pk))) is not None and not record.is_erased:
+            is_of_turn = record.created_at >= begun_at
+            words[ref] = LastWords(
+                record=record,
+                speaker=speaker if speaker and is_of_turn else "",
+                is_private=kind == "private",
+            )
+    return words
 
 
 def had_turn(npc_ref: Any) -> Exists:

@@ -89,6 +89,7 @@ class LintsPage(Page):
     """`/ai/lore/<book>/lints/`: problems in a book that its author should check."""
 
     template = "evennia_ai/lints.html"
+    section = "lore"
 
     def page_values(self, name: str) -> dict[str, Any]:
         stored, given = get_visible_book(self, name), conf()
@@ -112,6 +113,7 @@ class BookRevisionPage(Page):
     """`/ai/lore/<book>/revision/<n>/`: what a revision changed. POST reverts the book to it."""
 
     template = "evennia_ai/book_revision.html"
+    section = "lore"
 
     def page_values(self, name: str, number: int) -> dict[str, Any]:
         change = self._seen(name, number)

@@ -33,6 +33,7 @@ class BooksPage(Page):
     """`/ai/lore/`: the lorebooks that the viewer may see."""
 
     template = "evennia_ai/books.html"
+    section = "lore"
 
     def page_values(self) -> dict[str, Any]:
         may_view = viewer_of(self.request.user).may_view
@@ -57,6 +58,7 @@ class BookPage(Page):
     """`/ai/lore/<book>/`: the entries of one book that the viewer may see."""
 
     template = "evennia_ai/book.html"
+    section = "lore"
 
     def page_values(self, name: str) -> dict[str, Any]:
         stored = get_visible_book(self, name)

@@ -25,6 +25,7 @@ class PreviewPage(Page):
     """
 
     template = "evennia_ai/preview.html"
+    section = "cards"
 
     def page_values(self, name: str, number: int) -> dict[str, Any]:
         asked = self.request.GET.get("npc", "").strip()

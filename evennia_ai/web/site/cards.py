@@ -32,13 +32,13 @@ from evennia_ai.web.site.differing import difference_values
 from evennia_ai.web.site.page import Page, find_npc_ref, read_seen_revision
 
 MOST_REVISIONS: Final = 20
-_WITH_PICTURES: Final = ("png", "apng", "charx")
 
 
 class CardsPage(Page):
     """`/ai/cards/`: the approved cards, the imports that wait for approval, and the upload form."""
 
     template = "evennia_ai/cards.html"
+    section = "cards"
 
     def page_values(self) -> dict[str, Any]:
         names = cards.CARDS.list_keys()
@@ -81,6 +81,7 @@ class CardPage(Page):
     """`/ai/cards/<name>/<number>/`: the report of a revision or import, with its actions."""
 
     template = "evennia_ai/card.html"
+    section = "cards"
 
     def page_values(self, name: str, number: int) -> dict[str, Any]:
         change = cards.CARDS.revision(name, number)
@@ -93,7 +94,7 @@ class CardPage(Page):
             "waits": any(one.number == number for one in state.waiting),
             "players": see_players(name),
             "greetings": _greetings(parsed_card(card)) if card else [],
-            "has_picture": file.carrier in _WITH_PICTURES,
+            "has_picture": file.carrier in cards.WITH_PICTURES,
             "difference": difference_values(_differing(name, number, file)),
             "report": report_object(report),
             "report_lines": report_lines(report),
@@ -203,7 +204,7 @@ def _row(name: str) -> dict[str, Any]:
         "revision": card.revision,
         "grants": list(in_order(card.grants)),
         "players": len(cards.players_of(name)),
-        "has_picture": card.carrier in _WITH_PICTURES,
+        "has_picture": card.has_picture,
     }
 
 

@@ -38,6 +38,7 @@ class NewCardPage(Page):
     """
 
     template = "evennia_ai/new_card.html"
+    section = "cards"
 
     def page_values(self) -> dict[str, Any]:
         return {"name": "", "description": "", "problem": ""}
@@ -61,6 +62,7 @@ class CharacterPage(Page):
     """`/ai/cards/<name>/edit/`: a form with every field of an approved card."""
 
     template = "evennia_ai/character.html"
+    section = "cards"
 
     def page_values(self, name: str) -> dict[str, Any]:
         stored = cards.get_card(name)

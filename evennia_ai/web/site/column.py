@@ -4,7 +4,7 @@ This module decides nothing. The report says what was sent and why, and `npc.vie
 already removed what the viewer may not see.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evennia_ai.engine.prompt.report import (
@@ -19,6 +19,7 @@ from evennia_ai.engine.prompt.report import (
     token_shares,
 )
 from evennia_ai.engine.prompt.trace import Verdict
+from evennia_ai.npc.views.why import Because, marked_spans
 
 BAR_CELLS: Final = 1000
 MOST_ITEMS: Final = 50
@@ -79,6 +80,7 @@ def _messages(report: Report) -> Iterator[dict[str, Any]]:
         yield {
             "index": index,
             "number": number_of(report, index),
+            "record": message.record or "",
             "role": message.role,
             "speaker": message.name or "",
             "block": message.block,
@@ -120,6 +122,33 @@ def _by_reason(left: Sequence[Verdict]) -> list[dict[str, Any]]:
         for (stage, reason), items in reasons.items()
     ]
     return sorted(told, key=lambda one: -int(str(one["count"])))
+
+
+def sentences(reasons: Iterable[Because]) -> list[dict[str, str]]:
+    """Return why lore is active as plain values."""
+    return [{"item": one.item, "sentence": one.sentence} for one in reasons]
+
+
+def why_values(
+    messages: Sequence[Mapping[str, Any]], reasons: Sequence[Because], titles: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return why lore is active, the names of texts, and the words to highlight in the messages.
+
+    The words are named by message and part, such as "3.0".
+    """
+    spans = {
+        f"{message['index']}.{at}": marked_spans(
+            part["text"], reasons, record=message["record"], origin=part["origin"]
+        )
+        for message in messages
+        for at, part in enumerate(message["parts"])
+    }
+    return {
+        # Lore that somebody's words activated comes before lore that is always active.
+        "because": {one.item: one for one in sorted(reasons, key=lambda one: not one.words)},
+        "titles": titles,
+        "marks": {at: found for at, found in spans.items() if found},
+    }
 
 
 def column_rows(

@@ -22,6 +22,7 @@ class DraftPage(Page):
     """`/ai/drafts/<number>/`: one draft of a knowledge page."""
 
     template = "evennia_ai/draft.html"
+    section = "knowledge"
 
     def page_values(self, number: int) -> dict[str, Any]:
         found, now = self._seen(number)

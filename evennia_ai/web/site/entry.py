@@ -33,7 +33,9 @@ from evennia_ai.npc.mind.viewers import viewer_of
 from evennia_ai.npc.views.parse_cache import attached_book
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.authored.lorebooks import StoredBook
-from evennia_ai.web.site.next import MOST_TYPED, visible_preview
+from evennia_ai.web.site import running_game
+from evennia_ai.web.site.kept import foreseen_changes
+from evennia_ai.web.site.next import MOST_TYPED
 from evennia_ai.web.site.page import Page, find_npc_ref, name_of, read_seen_revision
 
 PLACES: Final = (
@@ -61,6 +63,7 @@ class EntryPage(Page):
     """`/ai/lore/<book>/entry/<uid>/`, and `/ai/lore/<book>/new/` for a new entry."""
 
     template = "evennia_ai/entry.html"
+    section = "lore"
 
     def page_values(self, name: str, uid: str = "") -> dict[str, Any]:
         stored = self._book(name, uid)
@@ -68,9 +71,15 @@ class EntryPage(Page):
         return self._form(stored, uid, fields)
 
     def post(self, request: HttpRequest, name: str, uid: str = "") -> HttpResponseBase:
-        """Save the entry of the form."""
+        """Save the entry of the form, or say which kept answers that would change."""
         stored = self._book(name, uid)
         typed: dict[str, Any] = dict(_NEW)
+        if request.POST.get("do") == "check":
+            foreseen = foreseen_changes(
+                request.user, lambda: self._saved(stored, uid, _typed(request.POST))
+            )
+            told = self._form(stored, uid, {**typed, **_as_typed(request.POST)})
+            return self.render_values({**told, "foreseen": foreseen})
         try:
             typed = _typed(request.POST)
             made = self._saved(stored, uid, typed)
@@ -113,7 +122,7 @@ class EntryPage(Page):
         """Return whether a line would activate the entry for an NPC, and the reason."""
         line = self.request.GET["say"][:MOST_TYPED].strip()
         ref = find_npc_ref(self.request.GET.get("npc", ""))
-        report = visible_preview(self.request.user, ref, line)
+        report = running_game.preview(ref, line, account=self.request.user).report
         found = [one for one in report.verdicts if one.item == f"lore:{name}#{uid}"]
         left = next((one for one in found if not one.kept), None)
         wakes = bool(found) and left is None
@@ -230,6 +239,7 @@ def _as_typed(form: Mapping[str, str]) -> dict[str, Any]:
         "constant": "constant" in form,
         "enabled": "enabled" in form,
         "position": form.get("position", "after"),
+        "logic": form.get("logic", "any"),
     }
 
 

@@ -52,6 +52,7 @@ class BasesPage(site.Page):
     """`/ai/kb/`: the bases that the viewer may see, and the drafts that wait."""
 
     template = "evennia_ai/bases.html"
+    section = "knowledge"
 
     def page_values(self) -> dict[str, Any]:
         viewer = viewer_of(self.request.user)
@@ -71,6 +72,7 @@ class BasePage(site.Page):
     """
 
     template = "evennia_ai/base.html"
+    section = "knowledge"
 
     def page_values(self, key: str) -> dict[str, Any]:
         viewer = viewer_of(self.request.user)
@@ -136,6 +138,7 @@ class PageOfBase(site.Page):
     """
 
     template = "evennia_ai/page_of_base.html"
+    section = "knowledge"
 
     def page_values(self, key: str, title: str) -> dict[str, Any]:
         viewer = viewer_of(self.request.user)

@@ -59,6 +59,7 @@ class LoreTurnsPage(Page):
     """
 
     template = "evennia_ai/lore_turns.html"
+    section = "lore"
 
     def page_values(self, name: str) -> dict[str, Any]:
         stored = get_visible_book(self, name)

@@ -1,12 +1,15 @@
 """The base class of pages: access, HTML or JSON of the same values, headers, and errors.
 
-A player who opens a page gets the answer for a missing page (404), so players do not learn that it
-exists.
+Anyone who is not logged in gets the game's login page first. A player who opens a page gets the
+answer for a missing page (404), so players do not learn that it exists.
 """
 
+import json
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Any, ClassVar, Final
 
+from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
 from django.core.signals import got_request_exception
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
@@ -67,11 +70,16 @@ class Page(View):
     """A page for builders. `page_values` returns its values, which are shown as HTML or JSON."""
 
     template: ClassVar[str]
+    section: ClassVar[str] = "home"
+    """The item of the menu that the page belongs to."""
     request: HttpRequest
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not has_rank(request, BUILDER):
-            raise Http404
+            is_for_people = request.method == "GET" and request.GET.get("format") != "json"
+            if request.user.is_authenticated or not is_for_people:
+                raise Http404
+            return redirect_to_login(request.get_full_path())
         try:
             response = super().dispatch(request, *args, **kwargs)
         except NotStoredError as error:
@@ -105,7 +113,12 @@ class Page(View):
         if self.request.GET.get("format") == "json":
             values = plain_value(told)
             return JsonResponse(values, status=status, json_dumps_params={"ensure_ascii": False})
-        context = {**told, **self.html_values(told), "is_admin": has_rank(self.request, ADMIN)}
+        context = {
+            "section": self.section,
+            "is_admin": has_rank(self.request, ADMIN),
+            **told,
+            **self.html_values(told),
+        }
         return render(self.request, self.template, context, status=status)
 
     def requested_page(self, count: int, size: int) -> tuple[int, int]:
@@ -138,6 +151,18 @@ class Page(View):
         if self.request.GET.get("format") == "json":
             return JsonResponse(told, status=status)
         return render(self.request, "evennia_ai/problem.html", told, status=status)
+
+
+class LivePage(Page):
+    """A page whose script asks again every few seconds. The answer is 304 if nothing changed."""
+
+    def get(self, request: HttpRequest, **named: Any) -> HttpResponseBase:
+        told = self.page_values(**named)
+        values = json.dumps(plain_value(told), sort_keys=True)
+        tag = f'"{int(sha256(values.encode()).hexdigest()[:16], 16)}"'
+        if request.headers.get("If-None-Match") == tag:
+            return HttpResponse(status=304)
+        return self.render_values({**told, "tag": tag})
 
 
 def has_rank(request: HttpRequest, rank: str) -> bool:

@@ -5,8 +5,8 @@ thread.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from evennia.objects.models import ObjectDB
@@ -25,15 +25,9 @@ from evennia_ai.npc.knowledge import search
 from evennia_ai.npc.knowledge.guarding import is_held_by_lock, searchable_bases
 from evennia_ai.npc.mind import emergency
 from evennia_ai.npc.mind.actors import actor_of
+from evennia_ai.npc.mind.home import Home, home_now
 from evennia_ai.npc.mind.memory_list import ListedMemory, list_memories
-from evennia_ai.npc.mind.status import (
-    GameNow,
-    NPCRow,
-    NPCStatus,
-    game_now,
-    npcs_now,
-    stored_status,
-)
+from evennia_ai.npc.mind.status import GameNow, NPCStatus, game_now, stored_status
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.npc_settings import given_to, settings_of
 from evennia_ai.npc.runtime import runtime
@@ -41,6 +35,7 @@ from evennia_ai.npc.senses.presence import HasMind, object_of
 from evennia_ai.npc.tools.knowledge import USUAL_HITS
 from evennia_ai.npc.tools.registry import choice_of
 from evennia_ai.npc.views.looking import foreseen_report
+from evennia_ai.npc.views.why import Because, titles_of, why_active
 from evennia_ai.store.history.branches import npc_of
 from evennia_ai.store.knowledge import knowledge_bases
 
@@ -65,8 +60,18 @@ def character_refs(account: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(str, (*now, *own))))
 
 
-def preview(ref: str, line: str, *, account: Any) -> Report:
-    """Return the report of the prompt that an NPC would send if the account now said `line`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """A prompt that an NPC would send, and why its lore would be active."""
+
+    report: Report
+    reasons: tuple[Because, ...]
+    titles: Mapping[str, str]
+    """The names of its texts, by origin."""
+
+
+def preview(ref: str, line: str, *, account: Any) -> Preview:
+    """Return the prompt that an NPC would send if the account now said `line`.
 
     What the account may not see is hidden. "" means a prompt without a line. Nothing is stored and
     no model is asked.
@@ -76,19 +81,22 @@ def preview(ref: str, line: str, *, account: Any) -> Report:
         BudgetError: The turn would fail with this line.
     """
 
-    def composed() -> Report:
+    def composed() -> Preview:
         speaker = next(iter(character_refs(account)), "")
         inputs = _npc(ref).ai.foreseen(line or None, object_of(speaker))
-        return foreseen_report(seer_for(account, ref), inputs)[1]
+        seer = seer_for(account, ref)
+        made, report = foreseen_report(seer, inputs)
+        seen = seer.seen(inputs).inputs
+        return Preview(report=report, reasons=why_active(seen, made.lore), titles=titles_of(seen))
 
-    found: Report = _in_the_reactor(composed)
+    found: Preview = _in_the_reactor(composed)
     return found
 
 
-def with_now(rows: Sequence[NPCRow]) -> list[NPCRow]:
-    """Return the states of NPCs with what they do now. No object is loaded."""
-    states = _in_the_reactor(lambda: npcs_now(runtime(), rows, now=time.time()))
-    return [replace(row, now=now) for row, now in zip(rows, states, strict=True)]
+def home(stored: Home) -> Home:
+    """Return the home with what NPCs do now. No object is loaded."""
+    found: Home = _in_the_reactor(lambda: home_now(runtime(), stored, now=time.time()))
+    return found
 
 
 def npc_status(ref: str) -> NPCStatus:

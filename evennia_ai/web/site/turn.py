@@ -5,15 +5,18 @@ again with it. Nothing is stored until the builder saves the edits as revisions.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
+from evennia_ai.engine.compose import compose_with_lore
 from evennia_ai.engine.errors import EvenniaAIError, ReplayError
 from evennia_ai.engine.history.turn.manifest import request_in_words
+from evennia_ai.engine.inputs import Inputs
+from evennia_ai.engine.prompt.time_line import without_time_line
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.views.forecast import Forecaster
 from evennia_ai.npc.views.looking import (
@@ -27,11 +30,13 @@ from evennia_ai.npc.views.looking import (
 from evennia_ai.npc.views.recomposing import NotReadBackError, PastInputs, PastReader, compare_turn
 from evennia_ai.npc.views.trials import Trial, places
 from evennia_ai.npc.views.visibility import Seer
+from evennia_ai.npc.views.why import Because, titles_of, why_active
 from evennia_ai.store import model_calls
 from evennia_ai.store.history import past_turns, turns
 from evennia_ai.store.history.branches import npc_of
 from evennia_ai.store.history.turns import StoredTurn
-from evennia_ai.web.site.column import column_of, column_rows
+from evennia_ai.web.site.column import column_of, column_rows, sentences, why_values
+from evennia_ai.web.site.kept import foreseen_changes
 from evennia_ai.web.site.page import Page, name_of
 from evennia_ai.web.site.saving import SEEN, Saver, current_revisions, read_seen_revisions
 from evennia_ai.web.site.trying import (
@@ -42,6 +47,8 @@ from evennia_ai.web.site.trying import (
     undo_links,
 )
 
+MOST_SAID_BEFORE: Final = 4
+"""How many messages of the conversation the page shows above what the turn answers."""
 MOST_AGAINST: Final = 200
 SLICE: Final = 20
 """The most turns that one request compares. The page then requests the next ones."""
@@ -56,6 +63,11 @@ class TurnPage(Page):
     _turn: StoredTurn
     _seer: Seer
     _past: PastInputs | None = None
+    _not_read_back: str = ""
+    """Why the inputs of the turn cannot be read back; "" if they can."""
+    _inputs: Inputs | None = None
+    """The inputs of the shown prompt; None if they cannot be read back."""
+    _reasons: tuple[Because, ...] = ()
 
     def page_values(self, ref: str, number: int) -> dict[str, Any]:
         turn = turns.get_turn(ref, number)
@@ -71,6 +83,8 @@ class TurnPage(Page):
                 report = sent_report(seer, turn, past_reader())
             except ReplayError as error:  # most often because its words were erased
                 unreadable = str(error)
+        if report is not None:
+            self._read_back(turn, trial)
         is_whole = report is not None and not report.hidden
         replay = past_turns.replay_stored_turn(turn)
         return {
@@ -96,8 +110,19 @@ class TurnPage(Page):
             "cut": turn.manifest.cut,
             "calls": _calls(turn),
             "reply": _reply(seer, turn),
+            "why": sentences(self._reasons),
             **(column_of(report) if report else {}),
         }
+
+    def _read_back(self, turn: StoredTurn, trial: Trial) -> None:
+        """Read the inputs of the shown prompt, and why its lore is active."""
+        try:
+            self._past = self._past or past_inputs_for(self._seer, turn)
+        except NotReadBackError as error:
+            self._not_read_back = str(error)
+            return
+        self._inputs = inputs = trial_inputs(self._past, trial)
+        self._reasons = why_active(inputs, compose_with_lore(inputs).lore)
 
     def html_values(self, told: Mapping[str, Any]) -> dict[str, Any]:
         ref, number = told["ref"], told["turn"]
@@ -107,18 +132,17 @@ class TurnPage(Page):
         pages = {"previous": before, "next": after, "query": trial_query(trial)}
         if told["unreadable"]:
             return pages
-        problem = ""
-        try:
-            self._past = self._past or past_inputs_for(self._seer, self._turn)
-        except NotReadBackError as error:
-            problem = str(error)
-        found = places(trial_inputs(self._past, trial)) if self._past else {}
+        inputs = self._inputs
+        found = places(inputs) if inputs else {}
         here = {o: p for o, p in found.items() if o in told["by_origin"]}
         said = sum(message["said"] for message in told["messages"])
         there = places(self._past.inputs) if self._past else {}
         edited = [there[edit.origin] for edit in trial.edits if edit.origin in there]
         return {
             "rows": list(column_rows(told["messages"], everything="all" in self.request.GET)),
+            **why_values(told["messages"], self._reasons, titles_of(inputs) if inputs else {}),
+            "exchange": _exchange(told["messages"]),
+            "may_keep": ref == npc_of(ref) and not told["hidden"],
             "movable": {
                 origin: {
                     "depth": place.depth,
@@ -132,7 +156,7 @@ class TurnPage(Page):
             },
             "said": said,
             "asked": request_in_words(self._turn.manifest),
-            "not_to_be_tried": problem,
+            "not_to_be_tried": self._not_read_back,
             **pages,
             "is_comparable": before and not turns.get_turn(ref, before).manifest.erased,
             "edits": undo_links(trial, path),
@@ -146,7 +170,7 @@ class TurnPage(Page):
         }
 
     def post(self, request: HttpRequest, ref: str, number: int) -> HttpResponseBase:
-        """Save the edits of the form as revisions."""
+        """Save the edits of the form as revisions, or say which kept answers they would change."""
         trial = trial_in(request)
         past = past_inputs_for(seer_for(request.user, ref), turns.get_turn(ref, number))
         saver = Saver(
@@ -154,14 +178,30 @@ class TurnPage(Page):
             npc_ref=npc_of(ref),
             seen=read_seen_revisions(request.POST.getlist(SEEN)),
         )
-        saver.save(trial, places(past.inputs))
+        save = partial(saver.save, trial, places(past.inputs))
+        if request.POST.get("do") == "check":
+            foreseen = foreseen_changes(request.user, save)
+            return self.render_values({**self.page_values(ref, number), "foreseen": foreseen})
+        save()
         where = reverse("evennia_ai:turn", kwargs={"ref": ref, "number": number})
         return HttpResponseRedirect(f"{where}?{trial_query(trial, saved=str(len(trial.edits)))}")
 
 
-def trial_inputs(past: PastInputs, trial: Trial) -> Any:
+def trial_inputs(past: PastInputs, trial: Trial) -> Inputs:
     """Return the inputs of the turn, changed by the trial."""
     return trial(past) if trial.edits else past.inputs
+
+
+def _exchange(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the last messages of the conversation and what the turn answers."""
+    said = [one for one in messages if one["said"] and not one["calls"]][-MOST_SAID_BEFORE:]
+    return [
+        {
+            **one,
+            "parts": [{**part, "text": without_time_line(part["text"])} for part in one["parts"]],
+        }
+        for one in (*said, *(one for one in messages if one["block"] == "event"))
+    ]
 
 
 def _status(trial: Trial, here: Mapping[str, Any], said: int) -> str:

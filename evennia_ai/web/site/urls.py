@@ -13,6 +13,7 @@ from evennia_ai.web.site.character import CharacterPage, NewCardPage
 from evennia_ai.web.site.diff import DiffPage
 from evennia_ai.web.site.drafts import DraftPage
 from evennia_ai.web.site.entry import EntryPage
+from evennia_ai.web.site.kept import KeepView, KeptCasePage, KeptPage
 from evennia_ai.web.site.knowledge import BasePage, BasesPage, PageOfBase
 from evennia_ai.web.site.last import LastPage
 from evennia_ai.web.site.lore_turns import LoreTurnsPage
@@ -46,8 +47,11 @@ urlpatterns = [
     path(f"{_NPC}settings/", SettingsPage.as_view(), name="settings"),
     path(f"{_NPC}pause/", PauseView.as_view(), name="pause"),
     path(f"{_MIND}turn/<int:number>/", TurnPage.as_view(), name="turn"),
+    path(f"{_NPC}turn/<int:number>/keep/", KeepView.as_view(), name="keep"),
     path(f"{_MIND}diff/<int:older>/<int:newer>/", DiffPage.as_view(), name="diff"),
     path(f"{_MIND}against/", AgainstPage.as_view(), name="against"),
+    path("kept/", KeptPage.as_view(), name="kept"),
+    path("kept/<path:name>/", KeptCasePage.as_view(), name="kept_case"),
     path("lore/", BooksPage.as_view(), name="books"),
     path("lore/<path:name>/new/", EntryPage.as_view(), name="new_entry"),
     path("lore/<path:name>/lints/", LintsPage.as_view(), name="lints"),

@@ -21,6 +21,7 @@ class VaultPage(Page):
     """`/ai/kb/<key>/vault/`: the vault of one knowledge base."""
 
     template = "evennia_ai/vault.html"
+    section = "knowledge"
 
     def page_values(self, key: str) -> dict[str, Any]:
         info = get_visible_base(viewer_of(self.request.user), key)

@@ -1,16 +1,16 @@
-"""The list of all NPCs: their states, their last turns, and their use of models today."""
+"""The home page: rooms with the NPCs in them, what each said last, problems, and today's use."""
 
 import time
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final, cast
 
-from evennia_ai.npc.mind.status import Filter, stored_game_status, stored_page
+from evennia_ai.npc.mind.home import stored_home
+from evennia_ai.npc.mind.status import Filter
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.web.site import running_game
-from evennia_ai.web.site.page import Page
+from evennia_ai.web.site.page import LivePage
 
-PAGE_NPCS: Final = 50
 SHOWN: Final[Mapping[Filter, str]] = {
     "": "all",
     "today": "had a turn today",
@@ -20,8 +20,8 @@ SHOWN: Final[Mapping[Filter, str]] = {
 }
 
 
-class VillagePage(Page):
-    """`/ai/`: the list of all NPCs."""
+class VillagePage(LivePage):
+    """`/ai/`: the NPCs of the game in their rooms."""
 
     template = "evennia_ai/village.html"
 
@@ -29,10 +29,12 @@ class VillagePage(Page):
         part = self.request.GET.get("find", "")[:80]
         asked = self.request.GET.get("show", "")
         which = cast(Filter, asked if asked in SHOWN else "")
-        now = time.time()
         seer_of = partial(seer_for, self.request.user)
-        number = self.requested_number()
-        page = stored_page(part, number, size=PAGE_NPCS, now=now, which=which, seer_of=seer_of)
+        stored = stored_home(
+            part, self.requested_number(), now=time.time(), which=which, seer_of=seer_of
+        )
+        home = running_game.home(stored)
+        page = home.page
         return {
             "find": part,
             "show": which,
@@ -40,8 +42,12 @@ class VillagePage(Page):
             "pages": page.pages,
             "count": page.count,
             "are_more": page.are_more,
-            "game": stored_game_status(now=now),
-            "npcs": running_game.with_now(page.npcs),
+            "game": home.game,
+            "problems": home.problems,
+            "rooms": home.rooms,
+            "npcs": page.npcs,
+            "lines": home.lines,
+            "pictures": home.pictures,
             "shares": page.shares,
             "breaks": page.breaks,
         }
@@ -51,5 +57,6 @@ class VillagePage(Page):
             "filters": [
                 {"key": key, "name": name, "is_on": key == told["show"]}
                 for key, name in SHOWN.items()
-            ]
+            ],
+            "by_ref": {npc.ref: npc for npc in told["npcs"]},
         }

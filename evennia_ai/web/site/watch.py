@@ -4,35 +4,25 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.npc.mind.status import game_log, stored_game_status
 from evennia_ai.web.site import running_game
-from evennia_ai.web.site.page import ADMIN, Page, actor_of
+from evennia_ai.web.site.page import ADMIN, LivePage, Page, actor_of
 
 
-class WatchPage(Page):
-    """`/ai/live/`: the newest turns and calls of all NPCs. A repeated request gets 304 if nothing
-    is new.
-    """
+class WatchPage(LivePage):
+    """`/ai/live/`: the newest turns and calls of all NPCs."""
 
     template = "evennia_ai/watch.html"
-
-    def get(self, request: HttpRequest, **named: Any) -> HttpResponseBase:
-        told = self.page_values()
-        if request.headers.get("If-None-Match") == told["tag"]:
-            return HttpResponse(status=304)
-        return self.render_values(told)
+    section = "watch"
 
     def page_values(self) -> dict[str, Any]:
         now = time.time()
         game = replace(stored_game_status(now=now), now=running_game.game_state())
-        log = game_log(now=now)
-        moment: float = max((one.ended_at or one.created_at for one in log.turns), default=0.0)
-        halted = len(game.paused) + (game.stopped is not None)
-        return {"tag": f'"{moment}-{game.today.calls}-{halted}"', "game": game, "log": log}
+        return {"game": game, "log": game_log(now=now)}
 
 
 class StopView(Page):
@@ -48,4 +38,5 @@ class StopView(Page):
         if act is None:
             raise FormatError("form", f"do must be one of {', '.join(acts)}; nothing was changed")
         act(by=actor_of(request, ADMIN))
-        return HttpResponseRedirect(reverse("evennia_ai:watch"))
+        page = "village" if request.POST.get("back") == "home" else "watch"
+        return HttpResponseRedirect(reverse(f"evennia_ai:{page}"))

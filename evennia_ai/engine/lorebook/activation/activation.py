@@ -72,6 +72,16 @@ class Activation:
         }
 
     @cached_property
+    def judgements(self) -> dict[str, Judgement]:
+        """Map the origin of each active entry to the judgement that made it active."""
+        return {
+            book.entries[index].origin: book.judgements[index]
+            for book in self._books
+            for index, ruling in book.rulings.items()
+            if ruling.kept
+        }
+
+    @cached_property
     def touched(self) -> tuple[Verdict, ...]:
         """The verdicts on the entries that were judged one by one in this turn."""
         return tuple([known[-1] for book in self._books for known in self._known(book).values()])

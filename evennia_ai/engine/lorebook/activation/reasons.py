@@ -59,6 +59,14 @@ def key_and_logic_reason(text: str, found: FoundKey, logic: Logic, secondary: Se
     return f"{key_found_reason(text, found)}, and {_NEEDS[logic]} {quote_keys(secondary)}"
 
 
+def secondary_keys_in_words(reason: EntryReason) -> str:
+    """Return what the logic of an active entry's secondary keys wanted; "" if it wanted nothing."""
+    if reason.words is not key_and_logic_reason:
+        return ""
+    _, _, logic, secondary = reason.facts
+    return f"{_NEEDS[logic]} {quote_keys(secondary)}"  # type: ignore[index, arg-type]
+
+
 def logic_unmet_reason(
     text: str,
     found: FoundKey,
@@ -159,7 +167,7 @@ def _render_text(found: FoundKey) -> str:
     if found.place == FED:
         return f"in the text of {found.of}"
     if found.place == SOURCE:
-        return f"in {_SOURCES[found.of]}"
+        return f"in {SOURCES[found.of]}"
     return f"in {found.of or name_message(found.place)}"
 
 
@@ -181,7 +189,7 @@ def count_replies(replies: int) -> str:
 
 
 _NEEDS: Final = {"any": "one of", "all": "all of", "not_any": "none of", "not_all": "not all of"}
-_SOURCES: Final = {
+SOURCES: Final = {
     "persona": "the persona",
     "char_description": "the character's description",
     "char_personality": "the character's personality",
@@ -190,3 +198,4 @@ _SOURCES: Final = {
     "creator_notes": "the creator's notes",
     "room": "the description of the room",
 }
+"""The names of further texts that are searched for keys, as readers call them."""
