@@ -291,6 +291,12 @@ _for_superusers(
     ordering=("-id",),
 )
 _for_superusers(
+    models.PlayerReport,
+    list_display=("turn", "reporter_ref", "why", "reported_at"),
+    list_select_related=("turn",),
+    ordering=("-id",),
+)
+_for_superusers(
     models.Turn,
     list_display=("npc_ref", "number", "state", "tokens", "model", "outcome", "created_at"),
     list_filter=("state",),

@@ -927,6 +927,28 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name="PlayerReport",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("prompt_sha256", models.CharField(max_length=64)),
+                ("words", models.TextField(blank=True, default="")),
+                ("why", models.TextField(blank=True, default="")),
+                ("reporter_ref", models.CharField(blank=True, default="", max_length=255)),
+                ("reported_at", models.FloatField()),
+                (
+                    "turn",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, to="evennia_ai.turn"
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
             name="VaultedChunk",
             fields=[
                 (
@@ -1119,6 +1141,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="vaultedchunk",
             index=models.Index(fields=["base_key"], name="evennia_ai_vault_base"),
+        ),
+        migrations.AddIndex(
+            model_name="playerreport",
+            index=models.Index(fields=["reporter_ref"], name="evennia_ai_report_by"),
         ),
         migrations.RunPython(protect, unprotect),
         migrations.RunPython(protect_turns, unprotect_turns),

@@ -28,6 +28,7 @@ from evennia_ai.models.history import (
     LoreState,
     ModelCall,
     ModelCallDay,
+    PlayerReport,
     Record,
     Turn,
     VaultedChunk,

@@ -283,6 +283,27 @@ class Halt(models.Model):
         return f"{self.npc_ref or 'the game'}: {self.halted_by}"
 
 
+class PlayerReport(models.Model):
+    """Words of an NPC that a player reported to the staff. An erasure blanks the words."""
+
+    turn = models.ForeignKey(Turn, on_delete=models.PROTECT)
+    """The turn in which the NPC said it."""
+    prompt_sha256 = models.CharField(max_length=SHA256)
+    words = models.TextField(default="", blank=True)
+    """What the NPC said."""
+    why = models.TextField(default="", blank=True)
+    """What the player wrote about it."""
+    reporter_ref = models.CharField(max_length=REF, default="", blank=True)
+    """The player's character; "" after the player had themselves forgotten."""
+    reported_at = models.FloatField()
+
+    class Meta:
+        indexes = [models.Index(fields=["reporter_ref"], name="evennia_ai_report_by")]
+
+    def __str__(self) -> str:
+        return f"report {self.pk} of {self.turn}"
+
+
 class KnowledgeSearch(models.Model):
     """One search that an NPC made in knowledge bases."""
 

@@ -9,7 +9,7 @@ words. A conversation is erased completely or not at all, because a history with
 Erasing a room also removes texts in other prompts that described it. Erasing memories of a person
 keeps rows and revision numbers and removes the words. Texts of prompts that showed such a memory
 are blanked in every conversation; a record reports this, and the rest of that conversation stays.
-Workers' proposals about an erased conversation are blanked too.
+Workers' proposals about an erased conversation are blanked too. So are players' reports.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -37,7 +37,13 @@ from evennia_ai.models import ERASED_META
 from evennia_ai.store import memories, model_calls
 from evennia_ai.store.authored import personas
 from evennia_ai.store.core.snapshots import MEMORIES, changing, one_change
-from evennia_ai.store.history import branches, conversations, errands, model_requests
+from evennia_ai.store.history import (
+    branches,
+    conversations,
+    errands,
+    model_requests,
+    reports,
+)
 from evennia_ai.store.history.conversations import conversations_of, refuse_other_writers
 from evennia_ai.store.history.prompt_texts import (
     OF_PERSONA,
@@ -88,7 +94,7 @@ def erase_private(partner_ref: str, *, by: Actor, npc_ref: str | None = None) ->
     Raises:
         HistoryConflictError: another process wrote to one of them; nothing was erased.
     """
-    found = _private(partner_ref, npc_ref)
+    found = private_conversations(partner_ref, npc_ref)
     return _erase_conversations(
         found, by=by, doing=f"erasing the private conversations of {partner_ref}"
     )
@@ -122,6 +128,7 @@ def _erase_conversations(found: Sequence[ConversationRef], *, by: Actor, doing: 
     done = Erased()
     with changing(HISTORY, doing, by=by):
         proposals.erase_proposals(conversation.id for conversation, _ in known)
+        reports.blank_reports_about(conversation.id for conversation, _ in known)
         for conversation, end in known:
             records = _records_with_words(conversation).erase()
             if not records:
@@ -155,8 +162,9 @@ def erase_branches(npc_ref: str, by_ref: str, *, by: Actor) -> Erased:
     return _erase_conversations(conversations_of(ref), by=by, doing=f"erasing the branches {ref}")
 
 
-def _private(partner_ref: str, npc_ref: str | None) -> list[ConversationRef]:
-    rows = models.Conversation.objects.filter(_is_of("partner_ref", partner_ref), kind="private")
+def private_conversations(partner_ref: str, npc_ref: str | None = None) -> list[ConversationRef]:
+    """Return a player's private conversations with one NPC or with all NPCs."""
+    rows = models.Conversation.objects.filter(refers_to("partner_ref", partner_ref), kind="private")
     if npc_ref is not None:
         rows = rows.filter(npc_ref=npc_ref)
     return [ref_of(row) for row in rows.order_by("pk")]
@@ -253,6 +261,8 @@ class Forgotten:
     """True if the person had written a persona."""
     unlearnt: int = 0
     """The room conversations in which the NPCs will no longer learn from the person's words."""
+    reports: int = 0
+    """The reports of the person, whose words are erased."""
 
 
 def forget_person(person_ref: str, *, by: Actor, npc_ref: str | None = None) -> Forgotten:
@@ -270,24 +280,31 @@ def forget_person(person_ref: str, *, by: Actor, npc_ref: str | None = None) -> 
         count = erase_about(person_ref, by=by, npc_ref=npc_ref)
         calls = model_calls.forget_player(person_ref, npc_ref=npc_ref)
         knowledge_searches.erase_searches_by(person_ref, npc_ref=npc_ref)
+        blanked = reports.blank_reports_by(person_ref, npc_ref=npc_ref)
         private = erase_private(person_ref, by=by, npc_ref=npc_ref)
         unlearnt = model_requests.mark_observed(person_ref, npc_ref=npc_ref)
         proposals.erase_proposals(unlearnt)
         # All NPCs know a persona, so it is erased only if the person is erased for all of them.
         persona = npc_ref is None and erase_persona(person_ref, by=by)
         return Forgotten(
-            said=private, memories=count, calls=calls, persona=persona, unlearnt=len(unlearnt)
+            said=private,
+            memories=count,
+            calls=calls,
+            persona=persona,
+            unlearnt=len(unlearnt),
+            reports=blanked,
         )
 
 
 def forgettable(person_ref: str, *, npc_ref: str | None = None) -> Forgotten:
     """Return what `forget_person` would erase now, without erasing."""
     return Forgotten(
-        said=_count_erased(_private(person_ref, npc_ref)),
+        said=_count_erased(private_conversations(person_ref, npc_ref)),
         memories=count_about(person_ref, npc_ref=npc_ref),
         calls=model_calls.count_of_player(person_ref, npc_ref=npc_ref),
         persona=npc_ref is None and has_persona(person_ref),
         unlearnt=len(model_requests.unobserved_rooms(person_ref, npc_ref=npc_ref)),
+        reports=len(reports.reports_by(person_ref, npc_ref=npc_ref)),
     )
 
 
@@ -327,7 +344,7 @@ def _take_block_out(conversation: ConversationRef, key: str, *, source: str) -> 
     return _changed_turns(rows, change, naming=f'"{key}"')
 
 
-def _is_of(field: str, person_ref: str) -> Q:
+def refers_to(field: str, person_ref: str) -> Q:
     """Return a query condition: the field names the person, or one of the person's disguises."""
     in_guise = Q(**{f"{field}__startswith": start_of_guises(person_ref)})
     return Q(**{field: person_ref}) | in_guise
@@ -441,7 +458,7 @@ def _revisions(person_ref: str, npc_ref: str | None) -> Any:
 
     Memories about the world have no person, so they are never among them.
     """
-    rows = models.MemoryRevision.objects.filter(_is_of("about", person_ref)).exclude(about="")
+    rows = models.MemoryRevision.objects.filter(refers_to("about", person_ref)).exclude(about="")
     return rows if npc_ref is None else rows.filter(npc_ref=npc_ref)
 
 

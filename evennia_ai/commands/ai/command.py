@@ -19,13 +19,13 @@ from evennia_ai.commands.ai.history import (
 from evennia_ai.commands.ai.kept import KeptSwitches
 from evennia_ai.commands.ai.memory import (
     FORGET_USAGE,
-    forget_player,
     forget_room_after_yes,
     memory_lines,
     player_named,
     write_memory,
 )
 from evennia_ai.commands.ai.operating import OperatingSwitches
+from evennia_ai.commands.ai.reports import report_lines
 from evennia_ai.commands.ai.request import write_request
 from evennia_ai.commands.ai.settings import (
     change_setting,
@@ -40,6 +40,7 @@ from evennia_ai.commands.ai.settings import (
 )
 from evennia_ai.commands.ai.status import compact_room, overview_lines, status_lines
 from evennia_ai.commands.base import BUILDER_LOCK, CommandError, Run, alike
+from evennia_ai.commands.forgetting import forget_player
 from evennia_ai.commands.naming import (
     counted_number,
     is_npc_name,
@@ -260,6 +261,7 @@ class CmdAI(
                  this in their name or in the name of their room
       log      - <npc>[/<page>]: its newest turns: when, for whom, what they cost
                  and how they ended; also changes of its settings
+      reports  - [<page>]: what players reported with ai report, the newest first
       tell     - [on | off]: get a message when a call of a model fails, a limit
                  is reached, or a prompt shares less with the one before
       check    - [<profile>]: test its server in ten seconds: address, key, model,
@@ -273,6 +275,7 @@ class CmdAI(
     Examples:
       ai/list landing
       ai/log oren
+      ai/reports
       ai/tell on
       ai/check default
       ai/pause oren = says strange things
@@ -305,6 +308,7 @@ class CmdAI(
         **alike("forget on off log limits pause resume watch"),
         "stopall": "stop_all",
         "startall": "start_all",
+        "reports": "reports",
     }
     whole_words = frozenset({"stopall", "startall", "forget", "reset"})
     without_value = frozenset(
@@ -319,6 +323,7 @@ class CmdAI(
                 "limits",
                 "resume",
                 "startall",
+                "reports",
                 "kept",
                 "kept/accept",
             ),
@@ -448,6 +453,10 @@ class CmdAI(
 
     def verify(self) -> None:
         self.show(verify_lines(self._npc("ai/verify <npc>")))
+
+    def reports(self) -> None:
+        page = counted_number(self.args.strip(), what="page") if self.args.strip() else 1
+        self.show(report_lines(self.caller, page))
 
     def request(self) -> None:
         usage = "ai/request <npc>[/<turn>]"

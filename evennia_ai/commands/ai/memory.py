@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, Final
 
 from evennia_ai.commands.base import CommandError, and_more, counted, name_of, revision_in_words
+from evennia_ai.commands.forgetting import Asked, counted_words
 from evennia_ai.commands.naming import npc_and_number, npc_named, place_named, player_called
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.memory.memories import MAX_TEXT, USUAL_IMPORTANCE, Memory
@@ -25,12 +26,8 @@ from evennia_ai.npc.views.visibility import Seer
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store import memories as store
 from evennia_ai.store.erasing import (
-    Erased,
-    Forgotten,
     erasable_room,
-    forget_person,
     forget_room,
-    forgettable,
     npcs_of_room,
     people,
     private_partners,
@@ -47,7 +44,6 @@ _ABOUT: Final = re.compile(r"about\s+(?P<who>[^:]{1,80}):\s*(?P<text>.+)", re.IG
 _IMPORTANCE: Final = re.compile(r"importance\s+(?P<number>-?[0-9]{1,4})", re.IGNORECASE)
 _REMOVE: Final = ("remove", "off")
 _DAY_HOURS: Final = 24
-Asked = Generator[str, Any, bool]
 
 
 def memory_lines(caller: Any, text: str) -> list[str]:
@@ -215,25 +211,6 @@ def player_named(caller: Any, name: str) -> str:
     return player_called(caller, name, known=known).ref
 
 
-def forget_player(
-    player_ref: str, npc: NPC | None, *, by: Actor, agreed: Callable[[str], Asked]
-) -> Generator[Any, Any, str]:
-    """Ask, then erase what one NPC, or every NPC, has of a player. Return a line about it."""
-    npc_ref = npc.ai.ref if npc else None
-    who, with_whom = name_of(player_ref), npc.key if npc else "every NPC"
-    what = f"the private conversations of {who} with {with_whom}, and the memories of {who}"
-    found = forgettable(player_ref, npc_ref=npc_ref)
-    if found == Forgotten(said=Erased(), memories=0):
-        return f"There is nothing to erase of {what}."
-    if not (yield from agreed(f"Erase {what}: {_counted(found)}? This cannot be undone.")):
-        return "Nothing was erased."
-    done = forget_person(player_ref, by=by, npc_ref=npc_ref)
-    return (
-        f"Erased {what}: {_counted(done)}. What was said aloud in rooms stays, as do exported"
-        f" files and backups.{_calls_in_words(done)}"
-    )
-
-
 def forget_room_after_yes(
     caller: Any, text: str, *, by: Actor, agreed: Callable[[str], Asked]
 ) -> Generator[Any, Any, str]:
@@ -245,13 +222,13 @@ def forget_room_after_yes(
         return f"There is nothing to erase of {what}."
     npcs = npcs_of_room(place_ref)
     names = ", ".join(and_more(list(map(name_of, npcs)), most=_MOST_NAMES, more="{} more"))
-    lost = f"{counted(len(npcs), 'NPC')} ({names}), {_counted(found)}"
+    lost = f"{counted(len(npcs), 'NPC')} ({names}), {counted_words(found)}"
     if not (yield from agreed(f"Erase {what}: {lost}? This cannot be undone.")):
         return "Nothing was erased."
     done = forget_room(place_ref, by=by)
     return (
-        f"Erased {what}: {_counted(done)}. What was whispered stays (ai/forget = <player>), as do"
-        " memories that builders wrote, exported files and backups."
+        f"Erased {what}: {counted_words(done)}. What was whispered stays (ai/forget = <player>), as"
+        " do memories that builders wrote, exported files and backups."
     )
 
 
@@ -261,27 +238,3 @@ def _room_ref(caller: Any, text: str) -> str:
         raise CommandError(f"Usage: {FORGET_USAGE}. Nothing was erased.")
     known = {Scope(kind="room", ref=ref) for ref in room_refs()}
     return place_named(caller, text, kinds=("here", "room"), known=known, what="ai/forget").ref
-
-
-def _calls_in_words(done: Forgotten) -> str:
-    """Return a sentence if model calls lost the note that they answered this player, else ""."""
-    if not done.calls:
-        return ""
-    calls = "1 call of a model was" if done.calls == 1 else f"{done.calls} calls of models were"
-    return f" {calls} made for their words; that it was for theirs is forgotten."
-
-
-def _counted(erased: Forgotten) -> str:
-    said, memories = erased.said, erased.memories
-    told = [
-        *([counted(memories, "memory", "memories")] if memories else []),
-        *(["the persona and what prompts told of it"] if erased.persona else []),
-        *(["what NPCs had still to learn from their words aloud"] if erased.unlearnt else []),
-    ]
-    if said.conversations or not told:
-        told[:0] = [
-            counted(said.conversations, "conversation"),
-            counted(said.records, "record"),
-            counted(said.turns, "turn"),
-        ]
-    return ", ".join(told)
