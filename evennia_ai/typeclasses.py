@@ -87,6 +87,15 @@ class AIMixin(HasMind):
             self.ai.receive(text, from_obj)
         return bool(received)
 
+    def get_display_footer(self: Any, looker: Any, **kwargs: Any) -> str:
+        """Return the end of what `look` shows, with the mark of an NPC that a model speaks for.
+
+        A hook of Evennia.
+        """
+        footer = str(super().get_display_footer(looker, **kwargs))  # type: ignore[misc]
+        mark = "" if self.has_account else self.ai.disclosure.mark
+        return "\n".join(line for line in (footer, mark) if line)
+
     def process_language(self: Any, text: str, speaker: Any, language: str, **kwargs: Any) -> str:
         """Return words in a language as the NPC hears them.
 

@@ -6,6 +6,7 @@ from evennia_ai.commands.ai.command import CmdAI
 from evennia_ai.commands.lorekeeper import CmdLorekeeper
 from evennia_ai.commands.persona import CmdPersona
 from evennia_ai.commands.play import CmdAsk, CmdRead, CmdShow, CmdTalk
+from evennia_ai.commands.privacy import CmdIgnore, CmdOwnData, CmdPrivacy, CmdReport
 from evennia_ai.commands.setup.card.command import CmdCard
 from evennia_ai.commands.setup.component import CmdComponent
 from evennia_ai.commands.setup.knowledge.command import CmdKnowledge
@@ -35,5 +36,9 @@ class AICmdSet(CmdSet):
             CmdShow,
             CmdRead,
             CmdPersona,
+            CmdPrivacy,
+            CmdOwnData,
+            CmdReport,
+            CmdIgnore,
         ):
             self.add(command())

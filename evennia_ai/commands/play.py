@@ -9,6 +9,7 @@ from evennia.commands.cmdhandler import cmdhandler
 
 from evennia_ai.commands.base import CommandError, Run, StrictCommand
 from evennia_ai.commands.naming import SeveralCalledSoError, npc_here
+from evennia_ai.npc.senses.choices import has_opted_out
 from evennia_ai.npc.senses.happenings import item_name
 from evennia_ai.npc.senses.presence import HasMind
 from evennia_ai.npc.senses.text import plain_name
@@ -152,6 +153,11 @@ class CmdTalk(StrictCommand):
         self._say_to(*self._to_whom())
 
     def _say_to(self, npc: Any, text: str) -> None:
+        if not isinstance(npc, HasMind) and has_opted_out(self.caller):
+            raise CommandError(
+                f"You typed ai off, so {plain_name(npc.get_display_name(self.caller))} does not"
+                " hear you. To be heard again: ai on"
+            )
         if not talk_to(self.caller, npc, text):
             raise CommandError("You cannot say that.")
         if not isinstance(npc, HasMind):

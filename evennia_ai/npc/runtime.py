@@ -262,7 +262,14 @@ def runtime_of(
         companies=Companies(clock),
         floors=Floors(clock, when_committed=recorder.then, hop_seconds=conf.hop_seconds),
         gestures=Gestures(clock, after_seconds=conf.thinking_seconds),
-        signs=Signs({"lost": conf.lost_line, "stopped": conf.stopped_line}, now=clock.seconds),
+        signs=Signs(
+            {
+                "lost": conf.lost_line,
+                "stopped": conf.stopped_line,
+                "opted_out": conf.opted_out_line,
+            },
+            now=clock.seconds,
+        ),
         told_of_limits=Recently(clock.seconds),
         ticker=Ticker(clock, ticks_alone=conf.tick_alone),
         book_builds=BookBuilds(conf.lore, in_thread=_threads_of(clock)),

@@ -28,6 +28,7 @@ from evennia_ai.engine.errors import EvenniaAIError, StoreError
 from evennia_ai.npc import runtime as running
 from evennia_ai.npc.command_errors import hide_errors
 from evennia_ai.npc.floor.ticks import stored_ticks
+from evennia_ai.npc.mind.entering import disclose_at_login
 from evennia_ai.npc.mind.guard_watch import record_all_guards
 from evennia_ai.npc.mind.news import News
 from evennia_ai.npc.mind.status import unpriced
@@ -210,6 +211,7 @@ def at_server_start() -> None:
     live.watch.open()
     live.work.begin()
     watch_logins()
+    disclose_at_login()
     _notice_guards()
     until_done(partial(_start_ticks, live), "no NPC ticks", clock=live.clock)
     _stop_timers()

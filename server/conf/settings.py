@@ -106,6 +106,7 @@ FUNCPARSER_PROTOTYPE_PARSING_MODULES = ["evennia.prototypes.protfuncs"]
 AT_INITIAL_SETUP_HOOK_MODULE = ""
 
 # evennia_ai
+EVENNIA_AI_DISCLOSURE = True
 EVENNIA_AI_CARD_FOLDER = "world/demo/cards"
 EVENNIA_AI_PRESET_FOLDER = "world/demo/presets"
 EVENNIA_AI_KNOWLEDGE_FOLDER = "world/demo/knowledge"

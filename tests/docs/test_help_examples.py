@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from evennia.accounts.models import AccountDB
 from evennia.utils.create import create_object
 
 from evennia_ai.commands.cmdset import AICmdSet
@@ -18,7 +19,9 @@ COMMANDS = {
     str(command.key): str(command.__doc__)
     for command in sorted(AICmdSet().commands, key=lambda command: str(command.key))
 }
-CONFIRMED = re.compile(r"^(?:ai/forget (?:= anna|here)|component/revert mood = 1)$", re.MULTILINE)
+CONFIRMED = re.compile(
+    r"^(?:ai/forget (?:= anna|here)|ai me/forget oren|component/revert mood = 1)$", re.MULTILINE
+)
 """Examples that ask for a confirmation, which the test gives."""
 TYPED = re.compile(r"^ {4}\|w(.+?)\|n", re.MULTILINE)
 DEMO = {str(entry["key"]): str(entry["text"]) for entry in HELP_ENTRY_DICTS}
@@ -47,8 +50,20 @@ def _a_turn(village: Any) -> None:
     village.types("say Oren, when does the ferry leave?")
 
 
+def _a_memory(village: Any) -> None:
+    village.types(f"ai/memory oren = about {village.builder.key}: The builder owes Oren a rope.")
+
+
+def _a_player(village: Any) -> None:
+    village.builder.account = AccountDB.objects.get_account_from_name("builder")
+
+
 SET_UP: Mapping[str, Callable[[Any], None]] = {
     "ai": _two_turns_and_an_admin,
+    "ai off": _a_player,
+    "ai me": _a_memory,
+    "ai report": _a_turn,
+    "ignore": _a_player,
     "lorekeeper": _a_model,
     "prompts": _a_turn,
     "read": _things_to_read,

@@ -19,6 +19,7 @@ from evennia_ai.engine.lorebook.book import names_of
 from evennia_ai.engine.prompt.names import SOMEONE
 from evennia_ai.engine.prompt.prompt import Prompt
 from evennia_ai.engine.prompt.report import Report, explain_lines, make_report
+from evennia_ai.npc.floor.addressing import mentions
 from evennia_ai.npc.inputs import gather
 from evennia_ai.npc.inputs.facts import standing_facts
 from evennia_ai.npc.mind.attention import Attention
@@ -26,13 +27,32 @@ from evennia_ai.npc.mind.status import NPCStatus, left_of_limits, npcs_now, stor
 from evennia_ai.npc.npc_settings import ATTRIBUTE, settings_in
 from evennia_ai.npc.recording.heard import ConversationKey, Lately
 from evennia_ai.npc.runtime import Current
+from evennia_ai.npc.senses.choices import has_opted_out
 from evennia_ai.npc.senses.events import Event
 from evennia_ai.npc.senses.labels import label_of
-from evennia_ai.npc.senses.perception import client_of, event_from_message, heard_text
-from evennia_ai.npc.senses.presence import NPC, is_on, known_ref, rank_of, room_ref_of, scopes_of
+from evennia_ai.npc.senses.perception import (
+    Payload,
+    client_of,
+    event_from_message,
+    heard_text,
+    payload_of,
+    sender_of,
+)
+from evennia_ai.npc.senses.presence import (
+    NPC,
+    is_on,
+    known_ref,
+    names_for,
+    rank_of,
+    room_ref_of,
+    scopes_of,
+)
+from evennia_ai.npc.senses.sincere import language_of_sincere_question
 from evennia_ai.npc.senses.text import plain_name
+from evennia_ai.npc.speech.output import tell_about
 from evennia_ai.npc.tools.registry import problems_of
 from evennia_ai.npc.views.view import NPCView, char_name_of, sources_of, view_of
+from evennia_ai.services.settings.kinds import NOTHING_DISCLOSED, Disclosure
 from evennia_ai.services.settings.npc import USUAL, NPCSettings
 from evennia_ai.store import memories
 from evennia_ai.store.history import record_rows, turns
@@ -163,6 +183,7 @@ class AIHandler:
         """Perceive a message sent to the NPC. The arguments are those of `at_msg_receive`."""
         if self.npc.has_account:
             return
+        self._answer_sincerely(payload_of(text), sender_of(from_obj))
         try:
             event = event_from_message(self.npc, text, from_obj)
         except DatabaseError as error:
@@ -173,6 +194,48 @@ class AIHandler:
             return
         if event is not None:
             self.hear(event)
+        else:
+            self._nod_to_opted_out(text, sender_of(from_obj))
+
+    @property
+    def disclosure(self) -> Disclosure:
+        """Return what players are told about this NPC: nothing if no model speaks for it."""
+        live = self._current.runtime
+        models = live.models.of_role("speaker", settings=self.settings)
+        if all(access.model.offline for access in models):
+            return NOTHING_DISCLOSED
+        return live.conf.disclosure
+
+    def _answer_sincerely(self, payload: Payload, speaker: Any) -> None:
+        """Tell a player who asks whether this NPC is a machine the truth, and nobody else.
+
+        The character answers too, as to any other line. Nothing of this is recorded.
+        """
+        if getattr(speaker, "account", None) is None:
+            return
+        line = heard_text(payload.line)
+        language = language_of_sincere_question(line)
+        if language is None or not (payload.kind == "whisper" or self._is_asked(line, speaker)):
+            return
+        words = self.disclosure
+        answer = words.answer_de if language == "de" else words.answer
+        if answer:
+            tell_about(self.npc, speaker, answer)
+
+    def _is_asked(self, line: str, speaker: Any) -> bool:
+        """True if a line names this NPC, or names no NPC and this is the first one in the room."""
+        company = self._current.runtime.companies.around(self.npc)
+        npcs = [one.ref for one in company.people if one.is_npc]
+        named = company.named_in(line).intersection(npcs)
+        return self.ref in named or (not named and npcs[:1] == [self.ref])
+
+    def _nod_to_opted_out(self, text: Any, speaker: Any) -> None:
+        """Show a player who opted out and speaks to this NPC that it does not listen."""
+        if not has_opted_out(speaker):
+            return
+        payload, names = payload_of(text), names_for(self.npc, str(speaker.id))
+        if payload.kind == "whisper" or mentions(heard_text(payload.line), names):
+            self._current.runtime.signs.show_to("opted_out", self.npc, speaker)
 
     def prompted(self, stored: StoredTurn) -> None:
         """Tell watchers about a prompt that is about to be sent."""

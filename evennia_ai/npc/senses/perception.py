@@ -7,6 +7,9 @@ speaker are read back from the line that Evennia rendered.
 A game may garble words of a language for each listener. An NPC that does not understand the
 language gets the garbled words, never the original ones.
 
+Nobody hears a player who opted out (`ai off`): `event_from_message` drops the words here, before
+anything can keep them. `presence.can_see` hides what the player does in the same way.
+
 The client of a player is one of a few fixed words. They come from Evennia's `protocol_key`, which
 is the same in Evennia 5.0 and 6.1. What a client program says about itself is never used. Telnet
 over TLS counts as telnet.
@@ -23,6 +26,7 @@ from typing import Any, Final, NamedTuple
 from django.utils.translation import gettext
 
 from evennia_ai.engine.prompt.blocks import SCREENREADER
+from evennia_ai.npc.senses.choices import has_opted_out
 from evennia_ai.npc.senses.events import Event, Kind
 from evennia_ai.npc.senses.labels import store_label
 from evennia_ai.npc.senses.presence import (
@@ -184,6 +188,8 @@ def event_from_message(npc: NPC, text: Any, from_obj: Any) -> Event | None:
         return None
     payload = payload_of(text)
     emoted_in = languages_heard(npc, speaker)
+    if has_opted_out(speaker):
+        return None
     utterance = utterance_of(speaker)
     if utterance is not None:
         heard = _hear_utterance(npc, utterance, payload)

@@ -25,6 +25,7 @@ from evennia.utils.utils import class_from_module
 
 from evennia_ai.engine.prompt.components import GAME, Scope
 from evennia_ai.engine.prompt.names import in_guise
+from evennia_ai.npc.senses.choices import has_opted_out
 from evennia_ai.npc.senses.events import Event
 from evennia_ai.npc.senses.text import plain_name
 
@@ -115,10 +116,12 @@ def can_see(npc: NPC, other: Any) -> bool:
     """True if `npc` can see `other` by the rules of the game.
 
     The room's `filter_visible` decides, which checks the locks `view` and `search`. A character
-    whose name for this looker is empty counts as hidden.
+    whose name for this looker is empty counts as hidden. So does one whose player opted out.
     """
     if other == npc:
         return True
+    if has_opted_out(other):
+        return False
     if npc.location is not None:
         seen = bool(npc.location.filter_visible([other], npc))
     else:

@@ -18,6 +18,7 @@ from twisted.internet.base import DelayedCall
 
 from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.engine.prompt.names import quote_name
+from evennia_ai.npc.senses.choices import opted_out
 from evennia_ai.npc.senses.events import Event
 from evennia_ai.npc.senses.happenings import (
     Happening,
@@ -313,7 +314,9 @@ def _on_puppet(sender: Any, account: Any = None, **kwargs: Any) -> None:
         show_arrival(sender.location, sender, None)
 
 
-def _on_unpuppet(sender: Any, **kwargs: Any) -> None:
+def _on_unpuppet(sender: Any, account: Any = None, **kwargs: Any) -> None:
     """Show that a character logged out, unless the game leaves it in the room."""
+    if opted_out(account):  # the character has lost its account already
+        return
     if sender.location is None and not sender.sessions.count():
         show_departure(sender.db.prelogout_location, sender, None)

@@ -6,7 +6,8 @@ turns `|r` into a colour. It searches for links (`|lc..|lt..|le`) after it has r
 so doubled pipes do not prevent links. The web client turns addresses into links. A game may run
 FuncParser on everything that is sent.
 
-A player can also show a thing to an NPC (`show_item`). Everybody in the room sees that.
+A player can also show a thing to an NPC (`show_item`). Everybody in the room sees that. A player
+who ignores an NPC is not sent what it says and does.
 """
 
 import re
@@ -14,8 +15,11 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from django.conf import settings
+from django.db import DatabaseError
+from evennia.utils import logger
 
 from evennia_ai.engine.text.columns import escape_controls
+from evennia_ai.npc.senses.choices import has_met, ignores, note_met
 from evennia_ai.npc.senses.happenings import (
     Happening,
     describe_to,
@@ -231,6 +235,10 @@ def _action(text: str) -> str:
 
 
 def _to_one(npc: NPC, target: Any, template: str, kind: str, **values: str) -> None:
+    if kind != "give":
+        if ignores(target, str(npc.id)):
+            return
+        _disclose(npc, [target])
     line = template.format_map({"npc": SafeName(npc).get_display_name(target), **values})
     target.msg(text=(line, {"type": kind}), from_obj=npc)
 
@@ -238,12 +246,38 @@ def _to_one(npc: NPC, target: Any, template: str, kind: str, **values: str) -> N
 def _to_room(npc: NPC, template: str, kind: str, **values: str) -> None:
     if npc.location is None:
         return
+    people = bystanders(npc)
+    ignoring = [one for one in people if ignores(one, str(npc.id))]
+    _disclose(npc, [one for one in people if one not in ignoring])
     npc.location.msg_contents(
         (template, {"type": kind}),
         from_obj=npc,
-        exclude=[npc],
+        exclude=[npc, *ignoring],
         mapping={"npc": SafeName(npc), **values},
     )
+
+
+def tell_about(npc: NPC, person: Any, line: str) -> None:
+    """Show one person a line of the game about `npc`. `{npc}` in it becomes the NPC's name."""
+    name = SafeName(npc).get_display_name(person)
+    person.msg(text=(line.replace("{npc}", name), {"type": "disclosure"}))
+
+
+def _disclose(npc: NPC, people: Iterable[Any]) -> None:
+    """Tell each player who meets this kind of NPC for the first time that a model speaks for it.
+
+    The kind is the typeclass of the NPC.
+    """
+    kind = f"{type(npc).__module__}.{type(npc).__name__}"
+    accounts = ((person, getattr(person, "account", None)) for person in people)
+    for person, account in accounts:
+        if account is None or has_met(account, kind) or not npc.ai.disclosure.meeting:
+            continue
+        tell_about(npc, person, npc.ai.disclosure.meeting)
+        try:
+            note_met(account, kind)
+        except DatabaseError as error:  # the player is told again the next time
+            logger.log_err(f"evennia_ai: cannot note that {account} has met NPC {npc.id}: {error}")
 
 
 SEEN: Final = "{shower} shows {item} to {npc}."

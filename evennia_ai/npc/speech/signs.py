@@ -5,15 +5,16 @@ learns to imitate it. A speaker sees the same gesture of an NPC at most once a m
 """
 
 from collections.abc import Callable, Hashable
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from evennia_ai.npc.senses.events import Event
 from evennia_ai.npc.senses.presence import NPC, bystanders, is_npc
 from evennia_ai.npc.speech.output import show_gesture
 
-Sign = Literal["lost", "stopped"]
+Sign = Literal["lost", "stopped", "opted_out"]
 """Why there is no answer. `lost`: too much waits, the line may cause no more answers, or the answer
-failed. `stopped`: a person stopped all NPCs or paused this one.
+failed. `stopped`: a person stopped all NPCs or paused this one. `opted_out`: the player wants no
+NPC to hear them.
 """
 
 AGAIN_SECONDS: Final = 60.0
@@ -55,8 +56,15 @@ class Signs:
         speaker = next((one for one in here if str(one.id) == event.speaker_ref), None)
         if speaker is None or event.hops or is_npc(speaker):
             return False
-        if not self._recently.is_first((sign, npc.id, speaker.id)):
+        return self.show_to(sign, npc, speaker)
+
+    def show_to(self, sign: Sign, npc: NPC, person: Any) -> bool:
+        """Show a person that `npc` will not answer.
+
+        Return False if the person saw this sign within the last minute.
+        """
+        if not self._recently.is_first((sign, npc.id, person.id)):
             return False
         if self._lines[sign]:
-            show_gesture(npc, [speaker], self._lines[sign])
+            show_gesture(npc, [person], self._lines[sign])
         return True

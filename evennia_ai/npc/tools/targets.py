@@ -19,6 +19,7 @@ from evennia.objects.models import ObjectDB
 
 from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.engine.prompt.names import remove_mark, wearer_of
+from evennia_ai.npc.senses.choices import has_opted_out
 from evennia_ai.npc.senses.labels import label_of
 from evennia_ai.npc.senses.presence import NPC, is_character, known_ref, object_of
 from evennia_ai.npc.senses.text import plain_name
@@ -174,7 +175,8 @@ def _visible_in(npc: NPC, place: Any, *, content_type: str | None) -> list[Any]:
     if place is None:
         return []
     found = place.contents_get(content_type=content_type)
-    return [one for one in place.filter_visible(found, npc) if one != npc]
+    visible = place.filter_visible(found, npc)
+    return [one for one in visible if one != npc and not has_opted_out(one)]
 
 
 def _match_names(npc: NPC, name: str, among: Sequence[Any]) -> _Named:

@@ -271,16 +271,30 @@ class Conf:
     limit_line: Annotated[kinds.Line, Setting("E043", "*raises a hand: enough talk for now.*")]
     """What an NPC says when a limit is reached. Between asterisks, what it does."""
     lost_line: Annotated[
-        kinds.Line, Setting("E120", "lost the thread and missed some of what you said.")
+        kinds.LineOrNone, Setting("E120", "lost the thread and missed some of what you said.")
     ]
     """What an NPC does when a line of a player [gets no answer](../build/npcs.md).
 
     Only that player sees it, at most once a minute. `""`: nothing.
     """
-    stopped_line: Annotated[kinds.Line, Setting("E121", "stands still and does not answer.")]
+    stopped_line: Annotated[kinds.LineOrNone, Setting("E121", "stands still and does not answer.")]
     """What an NPC does when somebody speaks to it while `ai/stopall` is active or it is paused.
 
     Only that person sees it. `""`: nothing.
+    """
+    disclosure: Annotated[
+        kinds.Disclosure,
+        read_by(kinds.read_disclosure),
+        Setting("E141", False, 'True, False or a dictionary of lines, such as {"mark": ""}'),
+    ]
+    """Whether players are told which NPCs [speak through a model](../run/privacy.md).
+
+    A dictionary gives some lines your own words; `""` shows none.
+    """
+    opted_out_line: Annotated[kinds.LineOrNone, Setting("E140", "gives you a friendly nod.")]
+    """What an NPC does when a player speaks to it who typed [`ai off`](../play/privacy.md).
+
+    Only that player sees it, at most once a minute. `""`: nothing.
     """
     keep_call_days: Annotated[kinds.Count, Setting("E044", 30, "a whole number of days from 1 on")]
     """After how many days the calls of a day are added up.

@@ -84,6 +84,50 @@ class Tracing:
     with_content: bool = False
 
 
+def _is_line(value: str) -> bool:
+    return 0 < len(value.strip()) <= 500 and "\n" not in value
+
+
+def _is_line_or_empty(value: str) -> bool:
+    return not value or _is_line(value)
+
+
+LineOrNone = Annotated[
+    str, Must('one line of text, at most 500 characters, or "" for none', _is_line_or_empty)
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disclosure:
+    """What players are told about NPCs that speak through a model.
+
+    `{npc}` becomes the NPC's name. An empty line is not shown.
+    """
+
+    meeting: LineOrNone = (
+        "(OOC) {npc} speaks through a language model, an AI. To decide about it: help ai off"
+    )
+    """The line before the first words of a kind of NPC that a player meets."""
+    mark: LineOrNone = "(OOC) Speaks through a language model, an AI."
+    """The last line of `look <npc>`."""
+    login: LineOrNone = (
+        "(OOC) Some characters here speak through a language model, an AI. To decide about it:"
+        " help ai off"
+    )
+    """The line that a player reads after entering the game."""
+    answer: LineOrNone = (
+        "(OOC) {npc} is not a person. A language model, an AI, writes what {npc} says."
+    )
+    """What a player reads who asks out of character whether the NPC is a machine."""
+    answer_de: LineOrNone = (
+        "(OOC) {npc} ist kein Mensch. Ein Sprachmodell, eine KI, schreibt, was {npc} sagt."
+    )
+    """The same for a question in German."""
+
+
+NOTHING_DISCLOSED: Final = Disclosure(meeting="", mark="", login="", answer="", answer_de="")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WritingLimits:
     """Limits on what one NPC may write."""
@@ -120,10 +164,6 @@ def read_by(read: Reader[object], *, name: str = "") -> PlainValidator:
             raise custom_error(error.message) from error
 
     return PlainValidator(validator)
-
-
-def _is_line(value: str) -> bool:
-    return 0 < len(value.strip()) <= 500 and "\n" not in value
 
 
 def _is_path(value: object) -> bool:
@@ -259,6 +299,17 @@ def read_tracing(given: Any, *, where: str) -> Tracing:
     """
     read = read_fields(_WrittenTracing, given, where=where, what="", hint=list_names)
     return Tracing(to=read.to, with_content=read.content)
+
+
+def read_disclosure(given: Any, *, where: str) -> Disclosure:
+    """Return what players are told: all of it for True, nothing for False, or with own lines.
+
+    Raises:
+        FormatError: a value is not allowed.
+    """
+    if isinstance(given, bool):
+        return Disclosure() if given else NOTHING_DISCLOSED
+    return read_fields(Disclosure, given, where=where, what="line ", hint=list_names)
 
 
 def read_writing_limits(given: Any, *, where: str) -> WritingLimits:

@@ -107,6 +107,7 @@ SHOWS_NOTHING = {
         "ai/import",
         "ai/limits",
         "ai/list",
+        "ai/reports",
         "ai/start",
         "ai/tell",
         "ai/watch",
@@ -142,7 +143,9 @@ SHOWS_NOTHING = {
     *(f"preset/{verb}" for verb in ("", "approve", "assign", "export", "grant", "import")),
     *(f"preset/{verb}" for verb in ("reject", "remove", "report", "revert", "revisions")),
     *(f"preset/{verb}" for verb in ("revoke", "switch", "unassign")),
-    *("read/", "show/", "talk/"),
+    # A player reads only what is about themselves (npc/mind/own_data.py).
+    *("ai me/", "ai me/export", "ai me/forget"),
+    *("ai off/", "ai report/", "ignore/", "read/", "show/", "talk/"),
 }
 
 VIEWERS = {"Player": False, "Builder": False, "Admin": True, "superuser": True}

@@ -10,6 +10,7 @@ from twisted.internet.defer import maybeDeferred
 from evennia_ai.npc.senses.utterance import acting_npc
 from evennia_ai.npc.senses.witness import AIRoomMixin, watch_logins
 from evennia_ai.npc.speech.output import say_aloud
+from evennia_ai.services.settings.kinds import NOTHING_DISCLOSED
 from evennia_ai.services.settings.npc import USUAL
 from evennia_ai.store.memories import settle_names
 
@@ -28,6 +29,7 @@ class Mind:
 
     is_busy = False
     settings = USUAL
+    disclosure = NOTHING_DISCLOSED
     own_names = ("Oren",)
     hear = property(lambda self: self.heard.append)
 

@@ -4,6 +4,7 @@ from evennia.settings_default import *
 
 SERVERNAME = "mygame"
 INSTALLED_APPS = [*INSTALLED_APPS, "evennia_ai"]
+EVENNIA_AI_DISCLOSURE = True
 
 try:
     from server.conf.secret_settings import *
