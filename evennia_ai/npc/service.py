@@ -165,6 +165,9 @@ def _new_objects() -> int:
 
 _DAY_SECONDS: Final = 24 * 60 * 60
 _SUMMING_SECONDS: Final = 60
+_SLICE_SECONDS: Final = 5
+"""The pause between two slices of old conversations."""
+_MOST_POSTPONED: Final = 12
 _SETTLING_SECONDS: Final = 3
 """The pause after the start, in which players connect again after a reload."""
 # The repeated and single calls that are scheduled while the server runs.
@@ -222,7 +225,7 @@ def at_server_start() -> None:
     _repeat(_garbage.search_if_grown, live, seconds=GROWN_SECONDS)
     _repeat(_garbage.search_everything, live, seconds=EVERYTHING_SECONDS)
     _repeat(_refresh, live, seconds=live.conf.refresh_seconds)
-    if live.conf.keep_turn_days:
+    if live.conf.keep_days:
         _forget_old(live)
         _repeat(partial(_forget_old, live), live, seconds=_DAY_SECONDS)
     _repeat(partial(_sum_up_calls, live), live, seconds=_SUMMING_SECONDS)
@@ -282,9 +285,19 @@ def _refresh() -> None:
         logger.log_err(f"evennia_ai: {error}")
 
 
-def _forget_old(live: running.Runtime) -> None:
-    """Erase old conversations. If one cannot be erased now, it is tried again the next day."""
-    keep_days = live.conf.keep_turn_days
+def _forget_old(live: running.Runtime, *, postponed: int = 0) -> None:
+    """Erase some old conversations while no NPC answers, and later the others.
+
+    If one cannot be erased now, it is tried again the next day.
+
+    Args:
+        postponed: How often this waited for NPCs. After a minute it waits no longer, because in a
+            large game some NPC always answers.
+    """
+    if live.scheduler.busy_keys and postponed < _MOST_POSTPONED:
+        _forget_more(live, postponed=postponed + 1)
+        return
+    keep_days = live.conf.keep_days
     erase = partial(erasing.forget_old, time.time(), keep_days=keep_days)
 
     def tell(gone: erasing.Erased) -> None:
@@ -293,9 +306,19 @@ def _forget_old(live: running.Runtime) -> None:
                 f"evennia_ai: {gone.conversations} conversations were erased in which nobody spoke"
                 f" for {keep_days} days"
             )
+        if gone.conversations == erasing.SLICE_CONVERSATIONS:
+            _forget_more(live)
 
     live.writer.write(erase).addCallback(tell).addErrback(
         _not_done, "old conversations were not erased"
+    )
+
+
+def _forget_more(live: running.Runtime, *, postponed: int = 0) -> None:
+    """Go on erasing old conversations in some seconds."""
+    _calls[:] = [call for call in _calls if call.active()]
+    _calls.append(
+        live.clock.callLater(_SLICE_SECONDS, partial(_forget_old, live, postponed=postponed))
     )
 
 

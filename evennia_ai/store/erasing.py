@@ -18,7 +18,7 @@ from functools import partial
 from time import time
 from typing import Any, Final
 
-from django.db.models import OuterRef, Q, Subquery
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from evennia_ai import models
 from evennia_ai.engine.actors import Actor, trusted
@@ -60,6 +60,8 @@ from evennia_ai.store.memories import record_all
 from evennia_ai.store.work import proposals
 
 _CHUNK = 200
+SLICE_CONVERSATIONS: Final = 20
+"""How many old conversations are erased at once."""
 
 _DAY_SECONDS = 24 * 60 * 60
 _MEMORIES_AT_ONCE: Final = 50
@@ -218,23 +220,25 @@ def _changed_turns(
     return seals
 
 
-def forget_old(now: float, *, keep_days: int) -> Erased:
+def forget_old(now: float, *, keep_days: int, most: int = SLICE_CONVERSATIONS) -> Erased:
     """Erase conversations that had no new record for `keep_days` days. 0 erases none.
 
     Each conversation has its own transaction, so an interrupted run continues the next time.
 
     Args:
         now: The time in seconds since 1970.
+        most: How many conversations one call erases, so that turns do not wait long for the writer.
+            If the result has as many, call it again.
     """
     done = Erased()
     if not keep_days:
         return done
-    for row in _quiet_since(now - keep_days * _DAY_SECONDS):
+    for row in _quiet_since(now - keep_days * _DAY_SECONDS)[:most]:
         done += erase_conversation(ref_of(row), by=trusted(f"retention after {keep_days} days"))
     return done
 
 
-def _quiet_since(moment: float) -> list[models.Conversation]:
+def _quiet_since(moment: float) -> QuerySet[models.Conversation]:
     """Return the conversations without a newer record, except those that are erased already."""
     newest = models.Record.objects.filter(conversation=OuterRef("pk")).order_by("-segment", "-seq")
     rows = models.Conversation.objects.annotate(
@@ -245,7 +249,7 @@ def _quiet_since(moment: float) -> list[models.Conversation]:
     # Erasing a whole conversation begins a segment. Erasing single memories does not.
     erased = Q(newest_kind=RecordKind.ERASURE.value, newest_seq=1)
     quiet = rows.filter(newest_at__lt=moment).exclude(erased)
-    return list(quiet.order_by("pk"))
+    return quiet.order_by("pk")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from evennia_ai.npc.background.queued import Queued
 from evennia_ai.npc.service import Garbage
 from evennia_ai.services.settings.named_modules import SERVICE
 from evennia_ai.services.settings.workers import WorkerSettings
+from evennia_ai.store.erasing import Erased
 from evennia_ai.store.history import turns
 from evennia_ai.store.work import proposals, workers
 from evennia_ai.store.work.proposals import Offer
@@ -125,7 +126,7 @@ def test_start_logs_an_invalid_setting_and_goes_on(stage, logged):
 
 class TestRetention:
     def test_start_erases_old_conversations(self, stage, logged, monkeypatch):
-        stage.talks_with("Aye.", keep_turn_days=30)
+        stage.talks_with("Aye.", keep_days=30)
         stage.says(stage.anna, "Oren?")
         monkeypatch.setattr(service.time, "time", lambda: time() + 31 * 86400)
         service.at_server_start()
@@ -134,12 +135,35 @@ class TestRetention:
         service.at_server_stop()
 
     def test_old_conversations_are_erased_every_day(self, stage, monkeypatch):
-        stage.talks_with("Aye.", keep_turn_days=30)
+        stage.talks_with("Aye.", keep_days=30)
         service.at_server_start()
         stage.says(stage.anna, "Oren?")
         monkeypatch.setattr(service.time, "time", lambda: time() + 31 * 86400)
         stage.passes(86400)
         assert {body for _, _, body in stage.records()} == {""}
+        service.at_server_stop()
+
+    def test_old_conversations_are_erased_in_slices_while_no_npc_answers(self, stage, monkeypatch):
+        busy, slices = {"12"}, iter([20, 20, 3])
+        stage.talks_with("Aye.", keep_days=30)
+        live, erased = service.running.runtime(), []
+        monkeypatch.setattr(type(live.scheduler), "busy_keys", property(lambda _: busy))
+
+        def forget(now, *, keep_days):
+            erased.append(next(slices))
+            return Erased(conversations=erased[-1])
+
+        monkeypatch.setattr(service.erasing, "forget_old", forget)
+        service.at_server_start()
+        for _ in range(11):
+            stage.passes(5)
+        assert erased == []
+        stage.passes(5)
+        assert erased == [20]  # some NPC answers all the time
+        busy.clear()
+        for _ in range(10):
+            stage.passes(5)
+        assert erased == [20, 20, 3]
         service.at_server_stop()
 
     def test_no_conversation_is_erased_without_the_setting(self, stage, monkeypatch):
@@ -154,7 +178,7 @@ class TestRetention:
         def refuse(*_, **__):
             raise StoreError("the database is locked")
 
-        stage.talks_with("Aye.", keep_turn_days=30)
+        stage.talks_with("Aye.", keep_days=30)
         monkeypatch.setattr(service.erasing, "forget_old", refuse)
         service.at_server_start()
         assert any("old conversations were not erased" in line for line in logged)

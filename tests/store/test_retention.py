@@ -63,6 +63,14 @@ def test_erased_conversation_is_not_erased_again(quay):
     assert erasing.forget_old(NOW + 100_000 * DAY, keep_days=30) == Erased()
 
 
+def test_one_call_erases_a_slice_and_the_next_call_the_rest():
+    wheres = [get_or_open_conversation("12", kind="private", partner_ref=str(n)) for n in range(5)]
+    for where in wheres:
+        spoken(where, "Long ago.", days_ago=31)
+    gone = [erasing.forget_old(NOW, keep_days=30, most=2).conversations for _ in range(4)]
+    assert gone == [2, 2, 1, 0]
+
+
 def test_zero_days_keep_everything(quay):
     spoken(quay, "Long ago.", days_ago=900)
 

@@ -222,7 +222,7 @@ class Conf:
 
     0: none, so these instructions end the history.
     """
-    keep_turn_days: Annotated[
+    keep_days: Annotated[
         kinds.WholeNumber, Setting("E022", 0, "a whole number of days, 0 to keep everything")
     ]
     """After how many days without a new message a conversation is erased; see below. `0`: never."""
