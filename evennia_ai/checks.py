@@ -58,7 +58,7 @@ def check_tools(**_: Any) -> list[checks.CheckMessage]:
     """Return an error for each of the game's own tools that cannot be used."""
     if setting_problems():
         return []
-    from evennia_ai.npc.tools.items import use_problem
+    from evennia_ai.npc.filtering import function_problem
     from evennia_ai.npc.tools.registry import registry_of
 
     set_to = conf()
@@ -70,12 +70,18 @@ def check_tools(**_: Any) -> list[checks.CheckMessage]:
         )
         for problem in registry_of(set_to.tools).problems
     ]
-    wrong = use_problem(set_to.use_item)
+    wrong = function_problem(set_to.use_item)
     if wrong:
         hint = "It must be the dotted path of a function of user, item and target."
         found.append(
             checks.Error(f"EVENNIA_AI_USE_ITEM: {wrong}.", hint=hint, id="evennia_ai.E053")
         )
+    for path in (set_to.filter.heard, set_to.filter.said):
+        if wrong := function_problem(path):
+            hint = "It must be the dotted path of a function of one value (docs/run/privacy.md)."
+            found.append(
+                checks.Error(f"EVENNIA_AI_FILTER: {wrong}.", hint=hint, id="evennia_ai.E142")
+            )
     return found
 
 

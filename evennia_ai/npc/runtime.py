@@ -23,6 +23,7 @@ from twisted.python.failure import Failure
 from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.npc.background.in_process import InThread
 from evennia_ai.npc.background.work import Work
+from evennia_ai.npc.filtering import GameFilter
 from evennia_ai.npc.floor.bidding import Floors
 from evennia_ai.npc.floor.company import Companies
 from evennia_ai.npc.floor.scheduler import Place, Scheduler
@@ -140,6 +141,7 @@ class Runtime:
     floors: Floors
     gestures: Gestures
     signs: Signs
+    filter: GameFilter
     told_of_limits: Recently
     """Remembers which NPCs recently told which players about a limit."""
     ticker: Ticker
@@ -267,9 +269,11 @@ def runtime_of(
                 "lost": conf.lost_line,
                 "stopped": conf.stopped_line,
                 "opted_out": conf.opted_out_line,
+                "withheld": conf.filter.gesture,
             },
             now=clock.seconds,
         ),
+        filter=GameFilter(conf.filter, clock),
         told_of_limits=Recently(clock.seconds),
         ticker=Ticker(clock, ticks_alone=conf.tick_alone),
         book_builds=BookBuilds(conf.lore, in_thread=_threads_of(clock)),

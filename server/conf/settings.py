@@ -107,6 +107,7 @@ AT_INITIAL_SETUP_HOOK_MODULE = ""
 
 # evennia_ai
 EVENNIA_AI_DISCLOSURE = True
+EVENNIA_AI_FILTER = {}  # world/word_filter.py is an example (docs/run/privacy.md)
 EVENNIA_AI_CARD_FOLDER = "world/demo/cards"
 EVENNIA_AI_PRESET_FOLDER = "world/demo/presets"
 EVENNIA_AI_KNOWLEDGE_FOLDER = "world/demo/knowledge"

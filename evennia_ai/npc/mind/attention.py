@@ -14,6 +14,7 @@ from evennia.utils import logger
 from evennia_ai.engine.errors import on_one_line
 from evennia_ai.engine.history.records import Record
 from evennia_ai.engine.text.columns import clip_text
+from evennia_ai.npc.filtering import withheld
 from evennia_ai.npc.floor.addressing import (
     Address,
     Addressed,
@@ -393,7 +394,7 @@ class Attention:
 
     def _address(self, event: Event, settings: NPCSettings) -> Address:
         """Return whether the NPC is meant. If it may not answer at all, the result says why."""
-        unable = self.why_unable()
+        unable = withheld(event.withheld) if event.withheld else self.why_unable()
         if unable:
             return Address(claim=Addressed.NONE, why=unable)
         return address_of(event, self._listener(event, settings))

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from django.db import DatabaseError
 from evennia.utils import logger
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, succeed
 
 from evennia_ai.engine.compose import compose
 from evennia_ai.engine.errors import StoreError
@@ -19,6 +19,7 @@ from evennia_ai.engine.lorebook.book import names_of
 from evennia_ai.engine.prompt.names import SOMEONE
 from evennia_ai.engine.prompt.prompt import Prompt
 from evennia_ai.engine.prompt.report import Report, explain_lines, make_report
+from evennia_ai.npc.filtering import FilteredWords, InOrder, withheld
 from evennia_ai.npc.floor.addressing import mentions
 from evennia_ai.npc.inputs import gather
 from evennia_ai.npc.inputs.facts import standing_facts
@@ -28,7 +29,7 @@ from evennia_ai.npc.npc_settings import ATTRIBUTE, settings_in
 from evennia_ai.npc.recording.heard import ConversationKey, Lately
 from evennia_ai.npc.runtime import Current
 from evennia_ai.npc.senses.choices import has_opted_out
-from evennia_ai.npc.senses.events import Event
+from evennia_ai.npc.senses.events import HEARD, Event
 from evennia_ai.npc.senses.labels import label_of
 from evennia_ai.npc.senses.perception import (
     Payload,
@@ -43,6 +44,7 @@ from evennia_ai.npc.senses.presence import (
     is_on,
     known_ref,
     names_for,
+    object_of,
     rank_of,
     room_ref_of,
     scopes_of,
@@ -80,8 +82,9 @@ class AIHandler:
         """
 
         self.attention: Final = Attention(self, current)
-        # Events and calls of turns go straight to the attention.
-        self.hear: Final = self.attention.hear
+        self._arriving: Final = InOrder(self._pass_on)
+        """Events that the game's filter has not decided about yet."""
+        # Calls of turns go straight to the attention.
         self.spoke: Final = self.attention.spoke
         self.gone: Final = self.attention.gone
         self.speaker_left: Final = self.attention.speaker_left
@@ -127,6 +130,11 @@ class AIHandler:
         """Return the line that the NPC says if it gets no reply from a model."""
         return self.npc.fallback_line or self._current.runtime.conf.fallback_line
 
+    @property
+    def withheld_line(self) -> str:
+        """Return the line that the NPC says instead of a reply that the game's filter withholds."""
+        return self._current.runtime.conf.filter.line
+
     def settle_names(self, new: Sequence[NewlyNamed]) -> "Deferred[object]":
         """Store the labels of people, before later events that use them are committed."""
         return self._current.runtime.writer.write(partial(memories.settle_names, new))
@@ -143,6 +151,8 @@ class AIHandler:
     @property
     def is_busy(self) -> bool:
         """True if a turn is running, or an event is not committed yet."""
+        if self._arriving:
+            return True
         return self.attention.is_busy or self._current.runtime.scheduler.in_flight(self.ref)
 
     def enable(self) -> None:
@@ -178,6 +188,40 @@ class AIHandler:
         return self.known_view
 
     # Hearing.
+
+    def hear(self, event: Event) -> None:
+        """Perceive an event, after the game's filter has decided about the words of a person.
+
+        Happenings and words of NPCs are not filtered, but they do not overtake words that wait.
+        """
+        game_filter = self._current.runtime.filter
+        if not self._arriving and not game_filter.is_set("heard"):
+            self.attention.hear(event)
+            return
+        verdict: Deferred[str] = succeed("")
+        if event.kind in HEARD and not event.is_without_person:
+            words = FilteredWords(
+                text=event.text,
+                npc=self.npc,
+                person=object_of(event.speaker_ref),
+                private=event.private,
+            )
+            verdict = game_filter.heard(words)
+        self._arriving.add(event, verdict)
+
+    def _pass_on(self, event: Event, reason: str) -> None:
+        """Let the NPC hear an event. Withheld words are replaced by the reason."""
+        if not reason:
+            self.attention.hear(event)
+            return
+        live = self._current.runtime
+        live.watch.withheld(self.ref, side="heard", reason=reason)
+        if event.private or event.to_ref == self.ref or self._is_named(event):
+            live.signs.show("withheld", self.npc, event)
+        self.attention.hear(replace(event, text=f"({withheld(reason)})", withheld=reason))
+
+    def _is_named(self, event: Event) -> bool:
+        return mentions(event.text, names_for(self.npc, event.speaker_ref))
 
     def receive(self, text: Any, from_obj: Any) -> None:
         """Perceive a message sent to the NPC. The arguments are those of `at_msg_receive`."""

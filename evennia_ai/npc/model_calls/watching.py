@@ -19,7 +19,7 @@ from evennia_ai.services.llm.odd_replies import Oddity
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.store.model_calls import NewCall
 
-TurnOutcome = Literal["answered", "failed", "dropped", "refused"]
+TurnOutcome = Literal["answered", "failed", "dropped", "refused", "withheld"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +112,9 @@ class Watcher:
     def refused(self, npc_ref: str, refusal: Refusal) -> None:
         """Called when a limit was reached, so that no turn began."""
 
+    def withheld(self, npc_ref: str, side: str, reason: str) -> None:
+        """Called when the game's filter withheld words: "heard" of players, "said" of models."""
+
     def dropped(self, npc_ref: str, count: int, why: str) -> None:
         """Called when `count` pending answers were dropped."""
 
@@ -178,6 +181,10 @@ class Watch:
     def refused(self, npc_ref: str, refusal: Refusal) -> None:
         """Report that a limit was reached, so that no turn began."""
         self._tell(lambda watcher: watcher.refused(npc_ref, refusal))
+
+    def withheld(self, npc_ref: str, *, side: str, reason: str) -> None:
+        """Report that the game's filter withheld words."""
+        self._tell(lambda watcher: watcher.withheld(npc_ref, side, reason))
 
     def dropped(self, npc_ref: str, *, count: int, why: str) -> None:
         """Report that `count` pending answers were dropped. If it is 0, do nothing."""

@@ -78,6 +78,8 @@ class Event:
     """True if the game wants the NPC to answer this happening."""
     by_rote: bool = False
     """True if an NPC said it and no model chose the words, for example for a fallback line."""
+    withheld: str = field(default="", compare=False)
+    """Why the game's filter withheld the words, "" if it did not. Then nobody answers them."""
     client: str = field(default="", compare=False)
     """The client of the player who said or posed it, such as "telnet". "" if no player did."""
     line: Line | None = field(default=None, compare=False, repr=False)

@@ -11,10 +11,10 @@ from evennia_ai.npc.senses.events import Event
 from evennia_ai.npc.senses.presence import NPC, bystanders, is_npc
 from evennia_ai.npc.speech.output import show_gesture
 
-Sign = Literal["lost", "stopped", "opted_out"]
+Sign = Literal["lost", "stopped", "opted_out", "withheld"]
 """Why there is no answer. `lost`: too much waits, the line may cause no more answers, or the answer
 failed. `stopped`: a person stopped all NPCs or paused this one. `opted_out`: the player wants no
-NPC to hear them.
+NPC to hear them. `withheld`: the game's filter withheld the words.
 """
 
 AGAIN_SECONDS: Final = 60.0

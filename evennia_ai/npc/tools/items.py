@@ -15,6 +15,7 @@ from evennia.server.signals import SIGNAL_EXIT_TRAVERSED
 from evennia.utils import logger
 from pydantic import AfterValidator, Field, StringConstraints
 
+from evennia_ai.npc.filtering import function_problem
 from evennia_ai.npc.senses.labels import with_labels
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.npc.senses.text import plain_name
@@ -316,17 +317,6 @@ class UseItem(Tool):
         return f"You used {name}." if told in (None, True) else str(told)
 
 
-def use_problem(path: str) -> str:
-    """Return what is wrong with the function at `path`, "" if it is usable."""
-    if not path:
-        return ""
-    try:
-        found = import_string(path)
-    except Exception as error:  # importing a module of the game runs its code
-        return f"{path}: it cannot be imported: {error}"
-    return "" if callable(found) else f"{path}: it is not a function"
-
-
 def _way_to_use(item: Any, path: str) -> Callable[[Any, Any], Any] | None:
     """Return the function that uses a thing: its own hook, else the game's function at `path`."""
     hook = getattr(item, HOOK, None)
@@ -340,7 +330,7 @@ def _way_to_use(item: Any, path: str) -> Callable[[Any, Any], Any] | None:
 @lru_cache(maxsize=4)
 def _games_function(path: str) -> Callable[[Any, Any, Any], Any] | None:
     """Return the game's function at `path`. If it is unusable, log that once and return None."""
-    problem = use_problem(path)
+    problem = function_problem(path)
     if problem:
         logger.log_err(f"evennia_ai: EVENNIA_AI_USE_ITEM: {problem}")
     if problem or not path:

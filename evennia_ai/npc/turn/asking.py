@@ -28,7 +28,8 @@ MOST_EARLIER: Final = 3
 class Asking:
     """Asks the models of one turn in the order of `accesses`.
 
-    `key` returns the key of a call for limits and logs.
+    `key` returns the key of a call for limits and logs. With `filters`, the game's filter reads
+    each whole reply, so nothing of it is said early.
     """
 
     def __init__(
@@ -38,11 +39,13 @@ class Asking:
         commits: Commits,
         *,
         key: Callable[[Round], CallKey],
+        filters: bool = False,
     ) -> None:
         self.accesses: Final = accesses
         self._calls: Final = calls
         self._commits: Final = commits
         self._key: Final = key
+        self._filters: Final = filters
         self._tried: set[str] = set()  # the names of all profiles that were asked
         self._asked: Deferred[ChatReply] | None = None
         self._start: Start | None = None
@@ -78,7 +81,8 @@ class Asking:
         """
         self.odd = ()
         self._tried.add(this.access.profile.name)
-        early = this.access.profile.speaks_early
+        # The filter must see the whole reply before anybody hears a part of it.
+        early = this.access.profile.speaks_early and not self._filters
         self._start = start = voice.start(
             partial(self._commits.spoke, this.stored),
             early=early,

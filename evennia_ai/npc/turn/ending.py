@@ -14,6 +14,7 @@ from twisted.internet.defer import CancelledError, Deferred
 
 from evennia_ai.engine.errors import HistoryConflictError, StoreError, TurnClosedError, on_one_line
 from evennia_ai.engine.history.records import NewRecord, Record, fallback_record, reply_record
+from evennia_ai.npc.filtering import WithheldByGame
 from evennia_ai.npc.inputs.mind import Mind
 from evennia_ai.npc.jobs.counting import ModelStopped
 from evennia_ai.npc.model_calls.calls import CountedCall
@@ -131,10 +132,12 @@ class Ending:
         if voice is None:
             await self._commits.fail(stored, why)
             return "failed"
-        line = self._mind.fallback_line
-        await self._commits.fail(stored, why, new=[fallback_record(line)])
-        voice.say(line, by_rote=True)
-        return "failed"
+        is_withheld = isinstance(error, WithheldByGame)
+        line = self._mind.withheld_line if is_withheld else self._mind.fallback_line
+        await self._commits.fail(stored, why, new=[fallback_record(line)] if line else [])
+        if line:
+            voice.say(line, by_rote=True)
+        return "withheld" if is_withheld else "failed"
 
     async def dropped(self, stored: StoredTurn, why: str) -> TurnOutcome:
         """Commit that nobody waits for the answer, or that the NPC may not speak."""

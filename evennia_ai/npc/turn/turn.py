@@ -29,6 +29,7 @@ from evennia_ai.engine.errors import (
     ThrashError,
     on_one_line,
 )
+from evennia_ai.npc.filtering import FilteredWords, WithheldByGame
 from evennia_ai.npc.inputs.first_reading import read_first
 from evennia_ai.npc.inputs.mind import Mind
 from evennia_ai.npc.model_calls.limits import CallKey
@@ -48,7 +49,7 @@ from evennia_ai.npc.turn.asking import Asking
 from evennia_ai.npc.turn.ending import Commits, Ending, is_no_fault
 from evennia_ai.npc.turn.rounds import Composed, Round, Rounds, with_room
 from evennia_ai.services.endpoints import Access
-from evennia_ai.services.llm.chat import ChatReply
+from evennia_ai.services.llm.chat import ChatReply, read_arguments
 from evennia_ai.services.llm.odd_replies import reminder
 from evennia_ai.services.settings.npc import USUAL
 from evennia_ai.store.history import conversations
@@ -174,7 +175,13 @@ class Turn:
             return None
         self._voice = self._voice_of(composed.gathered.view.char_name)
         self._round = await self._rounds.first(composed, access=access)
-        self._asking = Asking(accesses, live.calls, self._commits, key=self._call_key)
+        self._asking = Asking(
+            accesses,
+            live.calls,
+            self._commits,
+            key=self._call_key,
+            filters=live.filter.is_set("said"),
+        )
         return self._asking
 
     async def _compose_prompt(self, *, limit_tokens: int | None = None) -> Composed | None:
@@ -253,6 +260,7 @@ class Turn:
                     is_enough=lambda reply: self._may_act_on(reply) or self._has_spoken,
                 )
                 self._refuse_odd(reply, asking)
+                await self._refuse_withheld(reply)
                 return reply
             except Exception as error:  # an error of a model must not stop the server
                 is_over = asking.has_said_the_start or bool(self._is_stale())
@@ -277,6 +285,26 @@ class Turn:
         is_final = asking.has_said_the_start or self._may_act_on(reply)
         if asking.odd and wanted == "retry" and not is_final:
             raise ModelRubbish(reply.model, f"the reply is odd: {', '.join(asking.odd)}")
+
+    async def _refuse_withheld(self, reply: ChatReply) -> None:
+        """Let the game's filter read a reply of a model, with the arguments of its tools.
+
+        Raises:
+            WithheldByGame: The filter withholds it.
+        """
+        texts = [reply.text]
+        for call in reply.tool_calls:
+            texts += [str(one) for one in (read_arguments(call) or {}).values()]
+        if reply.offline or not any(texts):
+            return
+        words = FilteredWords(
+            text="\n".join(text for text in texts if text),
+            npc=self._mind.npc,
+            person=self._current_voice.partner,
+            private=self.heard.event.private,
+        )
+        if reason := await self._live.filter.verdict("said", words):
+            raise WithheldByGame(reason)
 
     async def _ask_same_again(self, error: Exception, asking: Asking) -> bool:
         """Ask the same model again if that may help, at most once for each reason.
@@ -433,7 +461,9 @@ class Turn:
     async def _end_failed(self, error: Exception, asking: Asking) -> None:
         """Commit the failure and say the fallback line, unless nobody waits for the answer."""
         stored, stale = self._open_round.stored, self._is_stale()
-        if not stale and not is_no_fault(error):
+        if isinstance(error, WithheldByGame):
+            self._live.watch.withheld(self._npc_ref, side="said", reason=error.reason)
+        elif not stale and not is_no_fault(error):
             self._log(f"turn {stored.number}: {on_one_line(error)}")
             self._tell_failed(error)
         voice = None if asking.has_said_the_start else self._current_voice

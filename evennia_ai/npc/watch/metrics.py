@@ -112,6 +112,9 @@ class Metrics(Watcher):
         self._refusals = Counter(
             "evennia_ai_refusals", "Calls that a limit refused", ["scope", "limit"], **more
         )
+        self._withheld = Counter(
+            "evennia_ai_withheld", "Lines that the game's filter withheld", ["side"], **more
+        )
         self._dropped = Counter("evennia_ai_dropped", "Events whose answer was dropped", **more)
 
     def answered(self, call: WatchedCall, reply: ChatReply, row: NewCall) -> None:
@@ -135,6 +138,10 @@ class Metrics(Watcher):
     def refused(self, npc_ref: str, refusal: Refusal) -> None:
         """Count a call that a limit refused."""
         self._refusals.labels(refusal.scope, refusal.limit).inc()
+
+    def withheld(self, npc_ref: str, side: str, reason: str) -> None:
+        """Count a line that the game's filter withheld."""
+        self._withheld.labels(side).inc()
 
     def dropped(self, npc_ref: str, count: int, why: str) -> None:
         """Count answers that were dropped before they began."""

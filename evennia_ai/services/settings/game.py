@@ -291,6 +291,12 @@ class Conf:
 
     A dictionary gives some lines your own words; `""` shows none.
     """
+    filter: Annotated[
+        kinds.FilterRules,
+        read_by(kinds.read_filter),
+        Setting("E142", {}, 'a dictionary, such as {"said": "world.word_filter.said"}'),
+    ]
+    """Functions of your game that may [withhold words](../run/privacy.md#your-own-filter)."""
     opted_out_line: Annotated[kinds.LineOrNone, Setting("E140", "gives you a friendly nod.")]
     """What an NPC does when a player speaks to it who typed [`ai off`](../play/privacy.md).
 

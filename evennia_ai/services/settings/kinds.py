@@ -84,6 +84,10 @@ class Tracing:
     with_content: bool = False
 
 
+def _is_path(value: object) -> bool:
+    return isinstance(value, str) and _DOTTED.fullmatch(value) is not None
+
+
 def _is_line(value: str) -> bool:
     return 0 < len(value.strip()) <= 500 and "\n" not in value
 
@@ -129,6 +133,28 @@ NOTHING_DISCLOSED: Final = Disclosure(meeting="", mark="", login="", answer="", 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FilterRules:
+    """The functions of the game that may withhold what is said, and what happens without them."""
+
+    heard: Annotated[
+        str, Must('the dotted path of a function, or ""', lambda path: not path or _is_path(path))
+    ] = ""
+    """The function for what players say to NPCs."""
+    said: Annotated[
+        str, Must('the dotted path of a function, or ""', lambda path: not path or _is_path(path))
+    ] = ""
+    """The function for what a model answers."""
+    seconds: Annotated[int | float, Field(gt=0, le=60)] = 2.0
+    """How long a verdict may take."""
+    on_failure: Literal["withhold", "pass"] = "withhold"
+    """What happens to the words if a function fails or takes longer."""
+    line: LineOrNone = "Let us speak of something else."
+    """What the NPC says instead of a withheld answer."""
+    gesture: LineOrNone = "shakes the head and does not answer."
+    """What the NPC does after withheld words of a player. Only that player sees it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WritingLimits:
     """Limits on what one NPC may write."""
 
@@ -164,10 +190,6 @@ def read_by(read: Reader[object], *, name: str = "") -> PlainValidator:
             raise custom_error(error.message) from error
 
     return PlainValidator(validator)
-
-
-def _is_path(value: object) -> bool:
-    return isinstance(value, str) and _DOTTED.fullmatch(value) is not None
 
 
 def _is_name_or_path(value: object) -> bool:
@@ -310,6 +332,15 @@ def read_disclosure(given: Any, *, where: str) -> Disclosure:
     if isinstance(given, bool):
         return Disclosure() if given else NOTHING_DISCLOSED
     return read_fields(Disclosure, given, where=where, what="line ", hint=list_names)
+
+
+def read_filter(given: Any, *, where: str) -> FilterRules:
+    """Return the game's filter.
+
+    Raises:
+        FormatError: a value is not allowed.
+    """
+    return read_fields(FilterRules, given, where=where, what="", hint=list_names)
 
 
 def read_writing_limits(given: Any, *, where: str) -> WritingLimits:
