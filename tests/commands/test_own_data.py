@@ -86,6 +86,17 @@ def test_nothing_that_was_exported_is_left_after_ai_me_forget(known):
     assert "good evening" in flat(known.plays("ai me/export"))
 
 
+def test_report_of_words_said_aloud_loses_its_words_after_ai_me_forget(known):
+    known.plays("ai report = He said sulphur.")
+    assert "sulphur" in in_tables()
+    known.plays("ai me/forget", "yes")
+    assert "sulphur" not in in_tables()
+    (newest, older) = newest_reports(first=0, most=5)
+    assert (newest.words, newest.why, newest.reporter_ref) == ("", "", "")
+    assert len(newest.prompt_sha256) == 64 and newest.turn == 2 and older.words == ""
+    assert "by a player who was forgotten" in flat(known.builds("ai/reports"))
+
+
 @pytest.mark.parametrize("answer", ["no", ""])
 def test_nothing_is_erased_without_a_yes(known, answer):
     before = in_tables()
