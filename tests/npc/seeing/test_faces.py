@@ -103,6 +103,7 @@ SHOWS_NOTHING = {
         "ai/branch/close",
         "ai/check",
         "ai/compact",
+        "ai/forecast",
         "ai/forget",
         "ai/import",
         "ai/limits",
@@ -145,7 +146,7 @@ SHOWS_NOTHING = {
     *(f"preset/{verb}" for verb in ("revoke", "switch", "unassign")),
     # A player reads only what is about themselves (npc/mind/own_data.py).
     *("ai me/", "ai me/export", "ai me/forget"),
-    *("ai off/", "ai report/", "ignore/", "read/", "show/", "talk/"),
+    *("ai off/", "ai report/", "ask /", "ignore/", "read/", "show/", "talk/"),
 }
 
 VIEWERS = {"Player": False, "Builder": False, "Admin": True, "superuser": True}
