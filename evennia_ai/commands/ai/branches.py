@@ -13,6 +13,7 @@ from evennia_ai.commands.turn_shown import context_lines
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.history.records import Record, RecordKind
 from evennia_ai.engine.text.columns import WIDTH, escape_controls, wrap_hanging
+from evennia_ai.npc.mind.control import open_visible_branch
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.senses.presence import NPC, object_of
 from evennia_ai.npc.turn.rehearsal import Rehearsed, part_in, rehearse
@@ -85,14 +86,8 @@ def _deleted_npc_refs(caller: Any) -> tuple[str, ...]:
 def _open_branch(caller: Any, npc: NPC, number: int, *, by: Actor) -> list[str]:
     """Open a branch from a turn. Return lines that say what it copies and what to type next."""
     turn = turn_of(npc, number)
-    seer = seer_for(caller, npc.ai.ref)
-    if seer.hides_some(branches.records_to_copy(turn)):
-        raise CommandError(
-            f"Some of what {npc.key} was told before turn {number} is hidden from you by a lock,"
-            " and in a branch the NPC could tell it. Nothing was opened."
-        )
     before = branches.newest_branch(npc.ai.ref, str(caller.id))
-    branch = branches.open_branch(turn, by_ref=str(caller.id), by=by)
+    branch = open_visible_branch(caller, npc, turn, by=by)
     as_whom = escape_controls(part_in(npc, branch, typist=caller).name)
     lines = [
         f"Branch of {npc.key} from turn {branch.turn}, {in_words(turn.conversation)}.",
