@@ -17,12 +17,15 @@ from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.engine.history.corrections import original_place
 from evennia_ai.engine.history.records import Record
 from evennia_ai.engine.knowledge.meta_prompt import TOOL as KNOWLEDGE_TOOL
+from evennia_ai.npc.inputs.gather import opening_greeting
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.recording import heard
 from evennia_ai.npc.recording.heard import ConversationKey
 from evennia_ai.npc.recording.unanswered import heard_again
 from evennia_ai.npc.runtime import runtime
-from evennia_ai.npc.senses.presence import NPC, room_ref_of, why_gone
+from evennia_ai.npc.senses.events import ARRIVE, Event
+from evennia_ai.npc.senses.labels import label_of
+from evennia_ai.npc.senses.presence import NPC, known_ref, room_ref_of, why_gone
 from evennia_ai.npc.tools.speaking import speaking_tools
 from evennia_ai.store.history import branches, control, model_requests, record_rows
 from evennia_ai.store.history.branches import Branch
@@ -162,6 +165,29 @@ def open_visible_branch(looker: Any, npc: NPC, turn: StoredTurn, *, by: Actor) -
             " lock, and in a branch the NPC could tell it. Nothing was opened."
         )
     return branches.open_branch(turn, by_ref=str(looker.id), by=by)
+
+
+def open_fresh_branch(looker: Any, npc: NPC, *, by: Actor) -> Branch:
+    """Open a branch in which `looker` meets the NPC for the first time.
+
+    The NPC says its greeting first, if it has one.
+    """
+    event = Event(
+        kind=ARRIVE,
+        speaker_ref=str(looker.id),
+        known_ref=known_ref(npc, looker),
+        speaker_name=label_of(npc, looker),
+        text="",
+        room_ref=room_ref_of(npc) or "nowhere",
+    )
+    greeting = opening_greeting(npc, npc.ai.view(), heard.key_of(event), event)
+    return branches.open_branch_without_past(
+        npc.ai.ref,
+        room_ref=event.room_ref,
+        by_ref=str(looker.id),
+        greeting=greeting,
+        by=by,
+    )
 
 
 def conversation_here(npc: NPC) -> ConversationRef | None:

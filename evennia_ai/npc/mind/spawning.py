@@ -52,7 +52,8 @@ def spawn_npc(card: StoredCard, *, name: str, room: Any, maker: Any, by: Actor) 
 
     Args:
         name: The result of `npc_name`.
-        maker: The character or account that may control, edit and delete the NPC.
+        maker: The character that may control, edit and delete the NPC; or an account, then only
+            Admins may.
 
     Raises:
         SpawnError: The game's typeclass of NPCs is unusable.
@@ -62,8 +63,9 @@ def spawn_npc(card: StoredCard, *, name: str, room: Any, maker: Any, by: Actor) 
     by.check(f"making {name}")
     if not room.access(maker, "teleport_here", default=True):
         raise NotPermittedError(f"making {name}", f"the lock of {room.key} lets you bring nobody")
-    own = f"pid({maker.id})" if isinstance(maker, AccountDB) else f"id({maker.id})"
-    owner = f"{own} or perm(Admin)"
+    # A lock names a character. An account without one is left to Admins.
+    own = "" if isinstance(maker, AccountDB) else f"id({maker.id}) or "
+    owner = f"{own}perm(Admin)"
     locks = f"control:{owner};delete:{owner};edit:{owner}"
     npc: Any = create_object(typeclass, key=name, location=room, home=room, locks=locks)
     cards.CARDS.assign(card.name, of_npc(npc.ai.ref), by=by)
@@ -72,14 +74,14 @@ def spawn_npc(card: StoredCard, *, name: str, room: Any, maker: Any, by: Actor) 
     return npc
 
 
-def delete_npc(npc: Any, *, looker: Any, by: Actor) -> None:
+def delete_npc(npc: Any, *, lookers: Sequence[Any], by: Actor) -> None:
     """Delete an NPC that plays a card. The card and what was recorded stay.
 
     Raises:
         SpawnError: `why_not_deleted` has a reason, or the game's own code refuses.
         NotPermittedError: `by` may change nothing now.
     """
-    if why := why_not_deleted(npc, looker=looker):
+    if why := why_not_deleted(npc, lookers):
         raise SpawnError(why)
     label, ref = f"{npc.key} (#{npc.id})", npc.ai.ref
     by.check(f"deleting {label}")
@@ -88,8 +90,8 @@ def delete_npc(npc: Any, *, looker: Any, by: Actor) -> None:
     cards.CARDS.unassign(of_npc(ref), by=by)
 
 
-def why_not_deleted(npc: Any, *, looker: Any) -> str:
-    """Return why `looker` cannot delete this NPC now, "" if nothing forbids it."""
+def why_not_deleted(npc: Any, lookers: Sequence[Any]) -> str:
+    """Return why none of these characters and accounts can delete this NPC now, "" if one can."""
     if not npc.pk:
         return f"{npc.key} is deleted already."
     label = f"{npc.key} (#{npc.id})"
@@ -100,7 +102,7 @@ def why_not_deleted(npc: Any, *, looker: Any) -> str:
         )
     if npc.has_account:
         return f"A player plays {label} now. No NPC was deleted."
-    if not (npc.access(looker, "delete") or npc.access(looker, "control")):
+    if not any(npc.access(who, "delete") or npc.access(who, "control") for who in lookers):
         return f"The lock of {label} does not let you delete it."
     return ""
 

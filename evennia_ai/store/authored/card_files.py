@@ -48,3 +48,17 @@ def edited_card_file(
     whole = replace(found, card=card)
     content = dump_card(whole, FORM_OF[file.carrier], modified_at=modified_at, limits=limits)
     return found.card, card, card_file(content, load_card(content, limits=limits))
+
+
+def pictured_card_file(
+    file: AuthoredFile, picture: bytes, *, modified_at: int, limits: CardLimits
+) -> AuthoredFile:
+    """Return the file of a card with another picture. A JSON file becomes a PNG file.
+
+    Raises:
+        FormatError: the picture is not a PNG file, or the file is over a limit.
+    """
+    found = load_card(file.content, limits=limits)
+    form = "charx" if file.carrier == "charx" else "png"
+    content = dump_card(found, form, picture=picture, modified_at=modified_at, limits=limits)
+    return card_file(content, load_card(content, limits=limits))

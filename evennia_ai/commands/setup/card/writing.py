@@ -143,14 +143,14 @@ class CardWriting(CardImports):
         if self.rhs is not None:
             raise CommandError(f"Usage: {_DESPAWN}. No NPC was deleted.")
         label, played = f"{npc.key} (#{npc.id})", store.assignment_of(npc.ai.ref)
-        if why := why_not_deleted(npc, looker=self.caller):
+        if why := why_not_deleted(npc, [self.caller]):
             raise CommandError(why)
         assert played is not None
         question = f"Delete {label}? The card {played.card} stays, and so does what was recorded."
         if not (yield from self.agreed(question)):
             self.say(f"{label} stays.")
             return
-        delete_npc(npc, looker=self.caller, by=self.actor)
+        delete_npc(npc, lookers=[self.caller], by=self.actor)
         self.say(
             f"{label} is deleted. The card {played.card} stays; card/spawn creates another NPC."
         )
