@@ -224,9 +224,35 @@ def test_branch_from_a_line_is_continued_by_its_builder_only(played, builder, br
     played.passes()
     assert lines_of(builder, opened)[-1] == ("Oren", "Then nothing.")
     assert ("Oren", "Then nothing.") not in lines_of(builder, page_of(played))
-    other = browser("Admin")
+    other, talk = browser("Admin"), str(as_json(builder, opened)["talk"])
     assert "belongs to somebody else" in text_of(other.get(opened))
-    assert other.post(opened, {"do": "say", "say": "Hello?"}).status_code == 400
+    newest = as_json(builder, opened)["chat"]["lines"][-1]["record"]
+    for sent in (
+        {"do": "say", "say": "Hello?"},
+        {"do": "undo", "count": "1", "talk": talk},
+        {"do": "correct", "record": newest, "text": "No.", "talk": talk},
+    ):
+        answer = other.post(opened, sent)
+        assert answer.status_code == 400 and "only who opened a branch" in text_of(answer), sent
+
+
+def test_answer_in_a_branch_is_corrected_and_undone(played, builder):
+    played.talks_with(lambda request: "No.")
+    opened = builder.post(page_of(played), {"do": "visit", "say": "Is it late?"})["Location"]
+    played.passes()
+    told = as_json(builder, opened)
+    line, talk = told["chat"]["lines"][-1], str(told["talk"])
+    builder.post(
+        opened, {"do": "correct", "record": line["record"], "text": "It is.", "talk": talk}
+    )
+    assert lines_of(builder, opened)[-1] == ("Oren", "It is.")
+    builder.post(opened, {"do": "say", "say": "And now?"})
+    played.passes()
+    sent = [message.content for message in played.model.requests[-1].messages]
+    assert "It is." in sent and "No." not in sent
+    assert lines_of(builder, opened)[-1] == ("Oren", "No.")
+    builder.post(opened, {"do": "undo", "count": "2", "talk": talk})
+    assert [one for one in lines_of(builder, opened) if one[0]] == lines_of(builder, opened)[:0]
 
 
 def test_account_without_a_character_reads_but_cannot_speak(played, browser):

@@ -85,7 +85,7 @@ class ControlSwitches(StrictCommand):
         known = conversations_of(npc.ai.ref)
         if not known:
             raise CommandError(f"Nothing is recorded of {npc.key} yet. Nothing was changed.")
-        refuse_busy(npc)
+        refuse_busy(npc, npc.ai.ref)
         if number is None:
             where, problem = conversation_here(npc), "has no conversation in its room"
         else:

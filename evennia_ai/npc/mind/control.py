@@ -72,7 +72,7 @@ class Corrected:
 
 def commit_reset(npc: NPC, where: ConversationRef, *, by: Actor) -> "Deferred[Record]":
     """Let the NPC start a conversation over. Fires with the record of the reset."""
-    refuse_busy(npc)
+    refuse_busy(npc, where.npc_ref)
     npc.ai.attention.drop_waiting("a builder reset the conversation")
     return _write_later(partial(control.reset_conversation, where, by=by))
 
@@ -86,7 +86,7 @@ def commit_undo(
             f"At most {MOST_UNDONE} exchanges can be taken back at once; ai/reset {npc.key}"
             " starts the conversation over. Nothing was changed."
         )
-    refuse_busy(npc)
+    refuse_busy(npc, where.npc_ref)
     waiting = npc.ai.waiting_records()
     return _write_later(partial(control.undo_exchanges, where, count, by=by, waiting=waiting))
 
@@ -104,7 +104,7 @@ def commit_retry(
             f"The hint has {len(hint)} characters; at most {MOST_HINT} are allowed. Nothing"
             " was changed."
         )
-    refuse_busy(npc)
+    refuse_busy(npc, where.npc_ref)
     newest = next(control.list_exchanges(where, waiting=npc.ai.waiting_records()), None)
     if newest is None or newest.event is None:
         raise ControlError(
@@ -126,12 +126,20 @@ def commit_retry(
 
 
 def commit_correction(
-    looker: Any, npc: NPC, record_id: str, text: str, *, which: int | None = None, by: Actor
+    looker: Any,
+    npc: NPC,
+    record_id: str,
+    text: str,
+    *,
+    mind_ref: str = "",
+    which: int | None = None,
+    by: Actor,
 ) -> "Deferred[Corrected]":
     """Replace what the NPC said in one record.
 
     Args:
         looker: The object or account who must be allowed to see the record.
+        mind_ref: The reference of the branch that has the record, "" for the NPC itself.
         which: The number of the utterance in the record, from 1. Needed if it has several.
     """
     if len(text) > MOST_TEXT:
@@ -139,10 +147,10 @@ def commit_correction(
             f"The text has {len(text)} characters; at most {MOST_TEXT} are allowed. Nothing was"
             " changed."
         )
-    where, record = _record_of(npc, record_id)
-    if seer_for(looker, npc.ai.ref).hides_some([record]):
+    where, record = _record_of(npc, mind_ref or npc.ai.ref, record_id)
+    if seer_for(looker, where.npc_ref).hides_some([record]):
         raise ControlError(f"#{record.id} is not yours to see. Nothing was changed.")
-    refuse_busy(npc)
+    refuse_busy(npc, where.npc_ref)
     may_be_learnt = _is_consolidated(where, record)
 
     def corrected(new: Record) -> Corrected:
@@ -196,13 +204,13 @@ def conversation_here(npc: NPC) -> ConversationRef | None:
     return heard.find_conversation(npc.ai.ref, room)
 
 
-def refuse_busy(npc: NPC) -> None:
-    """Refuse to change a conversation while a turn of the NPC runs.
+def refuse_busy(npc: NPC, mind_ref: str) -> None:
+    """Refuse to change a conversation of an NPC, or of a branch of it, while a turn of it runs.
 
     Raises:
         ControlError: A turn runs.
     """
-    if runtime().scheduler.in_flight(npc.ai.ref):
+    if runtime().scheduler.in_flight(mind_ref):
         raise ControlError(_busy(npc))
 
 
@@ -240,8 +248,8 @@ def _refuse_gone(npc: NPC, where: ConversationRef, event: Record) -> None:
         )
 
 
-def _record_of(npc: NPC, record_id: str) -> tuple[ConversationRef, Record]:
-    known = {one.id: one for one in conversations_of(npc.ai.ref)}
+def _record_of(npc: NPC, mind_ref: str, record_id: str) -> tuple[ConversationRef, Record]:
+    known = {one.id: one for one in conversations_of(mind_ref)}
     for record in record_rows.records([record_id]):
         if record.conversation in known:
             return known[record.conversation], record

@@ -21,7 +21,7 @@
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const next = page.getElementById("chat");
     // The first answer shows what the page shows already.
-    if (next && !(isFirst && next.innerText.trim() === chat.innerText.trim())) {
+    if (next && !(isFirst && next.textContent.trim() === chat.textContent.trim())) {
       chat.replaceWith(document.importNode(next, true));
     }
   }

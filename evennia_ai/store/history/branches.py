@@ -135,9 +135,10 @@ def _branch(row: models.Record) -> Branch:
 
 def records_in_branch(branch: Branch) -> tuple[Record, ...]:
     """Return the records that were said in a branch after its copies, oldest first."""
-    rows = models.Record.objects.filter(conversation_id=branch.conversation.id)
-    later = rows.filter(segment=branch.begins.segment, seq__gt=branch.begins.seq)
-    return records_from(later.order_by("seq"))
+    rows = models.Record.objects.filter(
+        conversation_id=branch.conversation.id, pk__gt=int(branch.begins.id)
+    )
+    return records_from(rows.order_by("pk"))
 
 
 def records_to_copy(turn: StoredTurn) -> tuple[Record, ...]:

@@ -67,10 +67,12 @@ class Workbench(Page):
             most=MOST_LINES,
             since=branch.begins.segment if branch else 1,
         )
+        is_own = ref != npc_ref and _is_own_branch(ref, self.request.user)
         return {
             "ref": ref,
             "branch_of": name_of(npc_ref) if ref != npc_ref else "",
-            "is_own_branch": around is not None and builder_of(ref) == around.speaker_ref,
+            "is_own_branch": is_own,
+            "may_change": ref == npc_ref or is_own,
             "status": status,
             "around": around,
             "talk": where.id if where else None,
@@ -150,6 +152,10 @@ class MindPage(Workbench):
         if act is None:
             raise FormatError("form", f"do must be one of {', '.join(acts)}; nothing was changed")
         try:
+            if ref != npc_of(ref) and not _is_own_branch(ref, request.user):
+                raise FormatError(
+                    "branch", "only who opened a branch may change it; nothing was changed"
+                )
             where = act(ref)
         except EvenniaAIError as error:
             typed = {name: request.POST.get(name, "") for name in ("say", "text", "hint", "record")}
@@ -176,12 +182,12 @@ class MindPage(Workbench):
     def _undo(self, ref: str) -> str:
         count = read_number(self.request.POST.get("count", ""), what="count")
         where = self._conversation(ref)
-        running_game.undo(ref, where, count, by=self.actor)
+        running_game.undo(where, count, by=self.actor)
         return _address(ref, where)
 
     def _retry(self, ref: str) -> str:
         where, hint = self._conversation(ref), self.request.POST.get("hint", "").strip()
-        running_game.retry(ref, where, hint, by=self.actor)
+        running_game.retry(where, hint, by=self.actor)
         return _address(ref, where)
 
     def _correct(self, ref: str) -> str:
@@ -281,6 +287,10 @@ class PauseView(Page):
             raise FormatError("form", f"do must be one of {', '.join(acts)}; nothing was changed")
         act(ref, by=self.actor)
         return HttpResponseRedirect(reverse("evennia_ai:mind", kwargs={"ref": ref}))
+
+
+def _is_own_branch(ref: str, account: Any) -> bool:
+    return builder_of(ref) in running_game.character_refs(account)
 
 
 def _around(ref: str, account: Any) -> running_game.Around | None:

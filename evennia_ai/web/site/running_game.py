@@ -456,19 +456,21 @@ def open_branch(ref: str, number: int, *, account: Any, by: Actor) -> str:
     return made
 
 
-def undo(ref: str, where: ConversationRef, count: int, *, by: Actor) -> None:
-    """Take back the newest exchanges of a conversation."""
-    _in_the_reactor(lambda: commit_undo(_npc(ref), where, count, by=by))
+def undo(where: ConversationRef, count: int, *, by: Actor) -> None:
+    """Take back the newest exchanges of a conversation of an NPC or of a branch."""
+    _in_the_reactor(lambda: commit_undo(_npc(npc_of(where.npc_ref)), where, count, by=by))
 
 
-def retry(ref: str, where: ConversationRef, hint: str, *, by: Actor) -> None:
+def retry(where: ConversationRef, hint: str, *, by: Actor) -> None:
     """Take back the newest answer of a conversation, and let the NPC answer again."""
-    _in_the_reactor(lambda: commit_retry(_npc(ref), where, hint, by=by))
+    _in_the_reactor(lambda: commit_retry(_npc(where.npc_ref), where, hint, by=by))
 
 
 def correct(ref: str, record: str, text: str, *, account: Any, by: Actor) -> None:
-    """Replace what an NPC said in one record."""
-    _in_the_reactor(lambda: commit_correction(account, _npc(ref), record, text, by=by))
+    """Replace what an NPC said in one record, in the game or in a branch."""
+    _in_the_reactor(
+        lambda: commit_correction(account, _npc(npc_of(ref)), record, text, mind_ref=ref, by=by)
+    )
 
 
 def spawn(card: StoredCard, name: str, room_ref: str, *, account: Any, by: Actor) -> str:
