@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from evennia_ai.formats.cards.card import Card
-from evennia_ai.formats.cards.exporting import FORM_OF, dump_card
+from evennia_ai.formats.cards.exporting import FORM_OF, Form, dump_card
 from evennia_ai.formats.cards.limits import CardLimits, decode_utf8
 from evennia_ai.formats.cards.loading import CardImport, load_card
 from evennia_ai.store.authored.files import AuthoredFile, json_file
@@ -59,6 +59,6 @@ def pictured_card_file(
         FormatError: the picture is not a PNG file, or the file is over a limit.
     """
     found = load_card(file.content, limits=limits)
-    form = "charx" if file.carrier == "charx" else "png"
+    form: Form = "charx" if file.carrier == "charx" else "png"
     content = dump_card(found, form, picture=picture, modified_at=modified_at, limits=limits)
     return card_file(content, load_card(content, limits=limits))
