@@ -14,7 +14,7 @@ from evennia_ai.formats.cards.loading import load_card
 from evennia_ai.formats.cards.portrait import draw_portrait
 from evennia_ai.npc.mind.npc_list import npcs_called
 from evennia_ai.npc.views.parse_cache import parsed_card
-from evennia_ai.store.authored import cards, notes
+from evennia_ai.store.authored import cards, lorebooks, notes
 from evennia_ai.store.history import branches, record_rows, turns
 from evennia_ai.store.history.conversations import conversations_of
 from evennia_ai.web.site.character import starters
@@ -252,7 +252,8 @@ def test_answer_in_a_branch_is_corrected_and_undone(played, builder):
     assert "It is." in sent and "No." not in sent
     assert lines_of(builder, opened)[-1] == ("Oren", "No.")
     builder.post(opened, {"do": "undo", "count": "2", "talk": talk})
-    assert [one for one in lines_of(builder, opened) if one[0]] == lines_of(builder, opened)[:0]
+    # The greeting is no exchange, so it stays.
+    assert [one for one in lines_of(builder, opened) if one[0]] == [("Oren", "Back so soon? Hm.")]
 
 
 def test_account_without_a_character_reads_but_cannot_speak(played, browser):
@@ -421,3 +422,30 @@ def test_records_are_unchanged_by_reading_the_page(played, builder):
     before = json.dumps([one.sha256 for one in record_rows.records_of(where)])
     builder.get(page_of(played))
     assert json.dumps([one.sha256 for one in record_rows.records_of(where)]) == before
+
+
+def test_lore_of_a_time_of_day_is_tried_without_changing_anything(played, builder):
+    def entry(name, part):
+        when = {"fact": "time.part", "test": "is_any", "values": [part]}
+        return {
+            "name": name,
+            "keys": [],
+            "constant": True,
+            "content": f"It is {part}.",
+            "enabled": True,
+            "insertion_order": 1,
+            "extensions": {"evennia_ai": {"when": [when]}},
+        }
+
+    book = {"entries": [entry("owls", "night"), entry("larks", "morning")]}
+    lorebooks.save_book("hours", json.dumps(book), by=trusted("builder"))
+    lorebooks.LOREBOOKS.assign("hours", of_npc(played.npc.ai.ref), by=trusted("builder"))
+    here = f"{page_of(played)}notes/"
+    for hour, active, asleep in ((23, "owls", "larks"), (7, "larks", "owls")):
+        tried = as_json(builder, f"{here}?hour={hour}&line=Good day, Oren.")["tried"]
+        assert active in [one["title"] for one in tried["active"]]
+        assert asleep in [one["title"] for one in tried["asleep"]]
+        page = text_of(builder.get(f"{here}?hour={hour}&line={HOSTILE}"))
+        assert f"At {hour}:00" in page and acting(page) == []
+    for wrong in ("24", "-1", "noon", ""):
+        assert as_json(builder, f"{here}?hour={wrong}")["tried"] is None

@@ -57,7 +57,14 @@
     });
   }
 
+  // Shows the hour next to the slider while it moves.
+  function watchHour(slider) {
+    const place = document.querySelector("[data-hour]");
+    slider.addEventListener("input", () => (place.textContent = `${slider.value}:00`));
+  }
+
   document.addEventListener("DOMContentLoaded", () => {
+    document.querySelectorAll("input[type=range]").forEach(watchHour);
     document.querySelectorAll("form[data-preview]").forEach(watchTyping);
     if (document.getElementById("chat")) {
       // A server that restarts does not answer, and is asked again.

@@ -11,9 +11,11 @@ from evennia_ai.formats.cards.card import Card, greetings
 from evennia_ai.npc.views.parse_cache import parsed_card
 from evennia_ai.store.authored import cards, notes
 from evennia_ai.store.authored.notes import StoredNote
-from evennia_ai.web.site.mind import Workbench
+from evennia_ai.web.site import running_game
+from evennia_ai.web.site.mind import MOST_TYPED, Workbench
 from evennia_ai.web.site.page import read_seen_revision
 
+LAST_HOUR: Final = 23
 _NUMBERS: Final = ("depth", "order", "every")
 
 
@@ -32,8 +34,30 @@ class NotesPanel(Workbench):
             "greetings": list(list_greetings(parsed_card(card))) if card else [],
             "greeting": played.greeting if played else None,
             "card_revision": card.revision if card else 0,
+            "tried": self._tried(ref),
             "form_problem": "",
             "saved": "saved" in self.request.GET,
+        }
+
+    def _tried(self, ref: str) -> dict[str, Any] | None:
+        """Return the lore that would be active at the hour in the address, None without an hour."""
+        text = self.request.GET.get("hour", "")
+        if not text.isdecimal() or len(text) > 2 or int(text) > LAST_HOUR:
+            return None
+        line = self.request.GET.get("line", "")[:MOST_TYPED].strip()
+        made = running_game.preview(ref, line, account=self.request.user, hour=int(text))
+        timed = [one for one in made.report.verdicts if not one.kept and "time." in one.reason]
+        return {
+            "hour": int(text),
+            "line": line,
+            "active": [
+                {"title": made.titles.get(one.item, one.item), "because": one.sentence}
+                for one in made.reasons
+            ],
+            "asleep": [
+                {"title": made.titles.get(one.item, one.item), "reason": one.reason}
+                for one in timed
+            ],
         }
 
     def post(self, request: HttpRequest, ref: str) -> HttpResponseBase:

@@ -22,6 +22,7 @@ from evennia_ai.engine.errors import EvenniaAIError, NotStoredError
 from evennia_ai.engine.knowledge.pages.page import BackendError
 from evennia_ai.engine.knowledge.restricted.mediation import MOST_IN_ALL, PagePassage
 from evennia_ai.engine.prompt.report import Report
+from evennia_ai.npc.inputs.facts import at_hour
 from evennia_ai.npc.knowledge import search
 from evennia_ai.npc.knowledge.guarding import is_held_by_lock, searchable_bases
 from evennia_ai.npc.mind import emergency
@@ -88,11 +89,14 @@ class Preview:
     """The names of its texts, by origin."""
 
 
-def preview(ref: str, line: str, *, account: Any) -> Preview:
+def preview(ref: str, line: str, *, account: Any, hour: int | None = None) -> Preview:
     """Return the prompt that an NPC would send if the account now said `line`.
 
     What the account may not see is hidden. "" means a prompt without a line. Nothing is stored and
     no model is asked.
+
+    Args:
+        hour: The hour of the game's day, from 0 to 23; None for the present one.
 
     Raises:
         NotStoredError: There is no such NPC.
@@ -102,6 +106,7 @@ def preview(ref: str, line: str, *, account: Any) -> Preview:
     def composed() -> Preview:
         speaker = next(iter(character_refs(account)), "")
         inputs = _npc(ref).ai.foreseen(line or None, object_of(speaker))
+        inputs = inputs if hour is None else at_hour(inputs, hour)
         seer = seer_for(account, ref)
         made, report = foreseen_report(seer, inputs)
         seen = seer.seen(inputs).inputs
