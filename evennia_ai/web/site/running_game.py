@@ -590,6 +590,8 @@ def _in_the_reactor(act: Callable[[], Any]) -> Any:
     if reactor.running and not isInIOThread():
         return threads.blockingCallFromThread(reactor, done)
     told = done()  # without a running reactor, as in a script, all work finishes at once
-    if isinstance(told.result, Failure):
-        told.result.raiseException()
+    failed = told.result
+    if isinstance(failed, Failure):
+        told.addErrback(lambda _: None)  # raised below, so Twisted need not report it
+        failed.raiseException()
     return told.result
