@@ -362,7 +362,7 @@ class CharacterPanel(Workbench):
             where = reverse("evennia_ai:mind_character", kwargs={"ref": ref})
             return HttpResponseRedirect(f"{where}?saved=1#panel")
         status = form.pop("status")
-        values = {**self.chat_values(ref), "panel": self.panel, **self._values(ref, form)}
+        values = {**self.frame_values(ref), **self._values(ref, form)}
         return self.render_values(values, status=status)
 
     def _values(self, ref: str, form: dict[str, Any]) -> dict[str, Any]:

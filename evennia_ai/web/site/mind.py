@@ -14,7 +14,7 @@ from evennia_ai.engine.errors import EvenniaAIError, FormatError, NotStoredError
 from evennia_ai.engine.prompt.names import wearer_of
 from evennia_ai.npc.mind import npc_list
 from evennia_ai.npc.mind.chat import Chat, read_chat
-from evennia_ai.npc.mind.status import NPCStatus, npc_log
+from evennia_ai.npc.mind.status import npc_log
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.views.looking import past_reader, sent_report, visible_revisions
 from evennia_ai.npc.views.visibility import Seer
@@ -44,17 +44,27 @@ class Workbench(Page):
     """The key of the panel, which the tabs show as chosen."""
 
     def page_values(self, ref: str) -> dict[str, Any]:
-        return {**self.chat_values(ref), "panel": self.panel, **self.panel_values(ref)}
+        return {**self.frame_values(ref), **self.panel_values(ref)}
+
+    def frame_values(self, ref: str) -> dict[str, Any]:
+        """Return the values of everything around the panel."""
+        values, card = self.chat_values(ref), cards.card_of(npc_of(ref))
+        return {
+            **values,
+            "panel": self.panel,
+            "status": running_game.npc_status(ref),
+            "has_picture": card is not None and card.has_picture,
+        }
 
     def panel_values(self, ref: str) -> dict[str, Any]:
         """Return the values of the panel."""
         raise NotImplementedError
 
     def chat_values(self, ref: str) -> dict[str, Any]:
-        """Return the values of the conversation and of the page's head."""
+        """Return the values of the conversation."""
         refuse_unknown(ref)
-        npc_ref, status = npc_of(ref), running_game.npc_status(ref)
-        card = cards.card_of(npc_ref)
+        npc_ref = npc_of(ref)
+        card, name = cards.card_of(npc_ref), name_of(npc_ref)
         around = _around(ref, self.request.user)
         branch = branches.newest_branch(npc_ref, builder_of(ref)) if ref != npc_ref else None
         known = conversations_of(ref)
@@ -63,22 +73,21 @@ class Workbench(Page):
         chat = where and read_chat(
             where,
             seer,
-            own_names=_own_names(status),
+            own_names=(name, *([card.name] if card else [])),
             most=MOST_LINES,
             since=branch.begins.segment if branch else 1,
         )
         is_own = ref != npc_ref and _is_own_branch(ref, self.request.user)
         return {
             "ref": ref,
-            "branch_of": name_of(npc_ref) if ref != npc_ref else "",
+            "character": name,
+            "branch_of": name if ref != npc_ref else "",
             "is_own_branch": is_own,
             "may_change": ref == npc_ref or is_own,
-            "status": status,
             "around": around,
             "talk": where.id if where else None,
             "talks": list(_talks(known)) if ref == npc_ref else [],
             "chat": chat or Chat(lines=(), newest_turn=None, has_older=False),
-            "has_picture": card is not None and card.has_picture,
             "no_answer": running_game.why_no_answer(ref),
             "problem": "",
             "typed": {},
@@ -298,13 +307,6 @@ def _around(ref: str, account: Any) -> running_game.Around | None:
     with suppress(NotStoredError):
         return running_game.around(ref, account=account)
     return None
-
-
-def _own_names(status: NPCStatus) -> tuple[str, ...]:
-    """Return the names of the NPC in its replies. For a branch, its own name is the NPC's."""
-    name = status.name.partition(", branch of ")[0] if builder_of(status.ref) else status.name
-    card = (status.card.name,) if status.card else ()
-    return (name, *card)
 
 
 def _talks(known: tuple[ConversationRef, ...]) -> Iterator[dict[str, Any]]:
