@@ -265,6 +265,20 @@ def test_account_without_a_character_reads_but_cannot_speak(played, browser):
         assert answer.status_code == 400 and "has no character" in text_of(answer)
 
 
+def test_whispers_are_read_by_admins_on_a_page_that_does_not_reload(
+    played, builder, browser, logged
+):
+    played.talks_with(lambda request: "I tell nobody.")
+    played.whispers(played.anna, "The key is under the mat.")
+    (where,) = [one for one in conversations_of(played.npc.ai.ref) if one.kind == "private"]
+    address = f"{page_of(played)}?talk={where.id}"
+    assert "under the mat" not in text_of(builder.get(address))
+    assert not any("said in private" in str(line) for line in logged)
+    page = text_of(browser("Admin").get(address))
+    assert "The key is under the mat." in page and "data-chat" not in page
+    assert any("said in private" in str(line) for line in logged)
+
+
 def test_conversation_is_sent_again_only_when_it_changed(played, builder):
     address = f"{page_of(played)}?part=chat"
     first = builder.get(address)

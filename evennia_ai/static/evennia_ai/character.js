@@ -13,7 +13,7 @@
 
   async function renew() {
     const chat = document.getElementById("chat");
-    if (!chat || document.hidden || isInUse(chat)) return;
+    if (!chat?.dataset.chat || document.hidden || isInUse(chat)) return;
     const answer = await fetch(chat.dataset.chat, { headers: tag ? { "If-None-Match": tag } : {} });
     if (answer.status !== 200 || isInUse(chat)) return;
     const isFirst = !tag;

@@ -86,6 +86,7 @@ class Workbench(Page):
             "may_change": ref == npc_ref or is_own,
             "around": around,
             "talk": where.id if where else None,
+            "is_private": where is not None and where.kind == "private",
             "talks": list(_talks(known)) if ref == npc_ref else [],
             "chat": chat or Chat(lines=(), newest_turn=None, has_older=False),
             "no_answer": running_game.why_no_answer(ref),
