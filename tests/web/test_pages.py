@@ -48,7 +48,6 @@ def addresses(stage):
         npc,
         f"{npc}?turn=3",
         f"{npc}?with=component:weather.depth=4",
-        f"{npc}?part=chat",
         f"{npc}turns/",
         f"{npc}character/",
         f"{npc}notes/",

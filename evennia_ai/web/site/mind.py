@@ -114,7 +114,7 @@ class MindPage(Workbench):
 
     def get(self, request: HttpRequest, **named: Any) -> HttpResponseBase:
         """Return the page, or for `?part=chat` only the conversation."""
-        if request.GET.get(PART) != "chat":
+        if request.GET.get(PART) != "chat" or request.GET.get("format") == "json":
             return super().get(request, **named)
         answer = render(request, "evennia_ai/parts/chat.html", self.chat_values(named["ref"]))
         tag = f'"{sha256(_without_token(answer.content)).hexdigest()[:20]}"'
