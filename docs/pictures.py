@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"
 HOME = {"width": 1280, "height": 480}
 WIDE = {"width": 1280, "height": 800}
+WORKBENCH = {"width": 1280, "height": 960}
 SMALL_TALK = {"Brida": "Brida, what is this place?", "Ismay": "Ismay, what of the light?"}
 
 
@@ -70,6 +71,14 @@ def take_pictures() -> None:
         page.locator("#kept", has_text="kept answer").wait_for()
         page.locator("#status").scroll_into_view_if_needed()
         page.screenshot(path=IMAGES / "turn-edit.png")
+        page.set_viewport_size(WORKBENCH)
+        page.goto("/ai/")
+        page.get_by_role("link", name="Oren", exact=True).click()
+        page.get_by_role("heading", name="Oren", level=1).wait_for()
+        page.screenshot(path=IMAGES / "character.png")
+        page.goto("/ai/cards/new/?like=innkeeper")
+        page.get_by_label("Name", exact=True).fill("Mira")
+        page.screenshot(path=IMAGES / "new-character.png")
 
 
 def _save(page: Any, name: str, *, top: str, height: int) -> None:

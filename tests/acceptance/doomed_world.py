@@ -20,7 +20,6 @@ from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.task import Clock
 from twisted.logger import formatEvent, globalLogPublisher
 
-from evennia_ai.commands.ai.control import commit_retry
 from evennia_ai.commands.ai.status import status_lines
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import EvenniaAIError, ModelUnavailable
@@ -30,6 +29,7 @@ from evennia_ai.engine.history.turn.replay import replay_turn
 from evennia_ai.engine.prompt.components import of_npc
 from evennia_ai.npc import runtime as running
 from evennia_ai.npc import service
+from evennia_ai.npc.mind.control import commit_retry
 from evennia_ai.npc.recording import unanswered
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.npc.turn.rehearsal import rehearse
@@ -196,7 +196,7 @@ class World:
         )
 
     def _has_it_answer_again(self, dice: random.Random) -> "Deferred[Any]":
-        return commit_retry(self._npc, None, "Be brief.", by=trusted("Mira"))
+        return commit_retry(self._npc, self._room, "Be brief.", by=trusted("Mira"))
 
     def _corrects(self, dice: random.Random) -> "Deferred[Any]":
         said = [one for one in record_rows.records_of(self._room) if one.role == "assistant"]

@@ -184,7 +184,7 @@ def to_the_npc(hand: Hand, site: Site) -> None:
 def to_the_last_turn(hand: Hand, site: Site) -> None:
     """Follow the links from the start page to the NPC's last turn."""
     to_the_npc(hand, site)
-    hand.press(hand.page.locator("main table tbody tr").first.get_by_role("link"))
+    hand.press(hand.page.get_by_role("heading", name="What the model read").get_by_role("link"))
     hand.page.get_by_role("heading", name=re.compile("turn [0-9]+$")).wait_for()
     hand.page.wait_for_load_state()  # dragging needs the scripts
 
@@ -229,8 +229,8 @@ def test_every_page_is_accessible_and_escapes_player_text(hand: Hand, site: Site
         turn,
         f"{turn}{edit}",
         npc,
+        *(f"{npc}character/", f"{npc}notes/", f"{npc}settings/", f"{npc}turns/"),
         f"{npc}memory/",
-        f"{npc}settings/",
         f"{npc}diff/{number - 1}/{number}/",
         f"{npc}against/{edit}",
         f"{npc}next/?say=the lamp",
@@ -394,11 +394,9 @@ def test_new_character_is_created_assigned_and_used_in_a_prompt(
     shown(site.builder, f"create/drop {npc}:evennia_ai.typeclasses.AINPC", until=npc)
     to(hand, "Cards", "A new character")
     hand.write(page.get_by_label("Name", exact=True), name)
-    hand.write(
-        page.get_by_label("Description of the character"), f"{name} sells herbs on the quay."
-    )
-    hand.press(page.get_by_role("button", name="Create the card"))
-    hand.write(page.get_by_label("personality", exact=True), "Dry, and kind to children.")
+    hand.write(page.get_by_label("Who they are"), f"{name} sells herbs on the quay.")
+    hand.press(page.get_by_role("button", name="Only write the card"))
+    hand.write(page.get_by_label("How they are and how"), "Dry, and kind to children.")
     hand.press(page.get_by_role("button", name="Save as a revision"))
     page.get_by_role("status").filter(has_text="Saved as revision 2").wait_for()
     to(hand, name)
@@ -409,7 +407,6 @@ def test_new_character_is_created_assigned_and_used_in_a_prompt(
     site.builder.wait_for(r"says, .Aye", seconds=60)
     site.builder.wait_for_quiet()
     hand.press(page.get_by_role("link", name=npc))
-    hand.press(page.locator("main table tbody tr").first.get_by_role("link"))
     page.locator("#column").wait_for()
     column = page.locator("#column").text_content()
     assert f"{name} sells herbs on the quay." in column

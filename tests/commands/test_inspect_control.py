@@ -338,7 +338,7 @@ def test_control_record_is_in_no_prompt(stage, talk):
     "typed", ["ai/undo oren", "ai/reset oren", "ai/correct oren/{0} = No.", "ai/compact oren"]
 )
 def test_unexpected_error_is_shown_to_the_builder(stage, talk, monkeypatch, typed):
-    monkeypatch.setattr("evennia_ai.commands.ai.control._write_later", _broken)
+    monkeypatch.setattr("evennia_ai.npc.mind.control._write_later", _broken)
     monkeypatch.setattr(type(runtime().compactor), "compact_room", _broken)
     line = typed.format(number_of(stage, "Answer 1."))
     told = one_line(stage.builds(line))

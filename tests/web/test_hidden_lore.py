@@ -69,7 +69,7 @@ def test_hidden_entry_is_in_no_prompt_that_is_shown_and_has_no_revision(played, 
     assert told["hidden"].startswith("Hidden from you: 2 entries of lore.")
     assert told["sha256"] != turns.get_turn(played.npc.ai.ref, locked).manifest.sha256
     assert "book:vaultbook" not in told["revisions"] and "book:open" in told["revisions"]
-    made_of = client.get(f"{npc}?format=json").json()["made_of"]
+    made_of = client.get(f"{npc}turns/?format=json").json()["made_of"]
     assert "vaultbook" not in [one["name"] for one in made_of]
     assert client.get(f"{npc}diff/{locked - 1}/{locked}/?format=json").json()["hidden"]
 

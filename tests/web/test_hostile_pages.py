@@ -91,7 +91,8 @@ def _addresses(played):
     return [
         *("/ai/kept/", *(f"/ai/kept/{name}/" for name in cases)),
         *("/ai/", "/ai/?find=<script>", "/ai/lore/", "/ai/cards/", "/ai/kb/", "/ai/live/"),
-        *(npc, f"{npc}?page=2", f"{npc}next/?say=<script>alert(1)</script>"),
+        *(npc, f"{npc}character/", f"{npc}notes/", f"{npc}settings/"),
+        *(f"{npc}turns/", f"{npc}turns/?page=2", f"{npc}next/?say=<script>alert(1)</script>"),
         *(f"{npc}turn/{number}/" for number in range(first + 1, last + 1)),
         *(f"{npc}diff/{number}/{number + 5}/" for number in range(first + 1, last - 4, 10)),
         *(f"/ai/lore/hostile/?page={number}" for number in (1, 2, 3)),

@@ -46,6 +46,11 @@ def addresses(stage):
         "/ai/",
         "/ai/?find=oren&show=today",
         npc,
+        f"{npc}?turn=3",
+        f"{npc}?with=component:weather.depth=4",
+        f"{npc}turns/",
+        f"{npc}character/",
+        f"{npc}notes/",
         f"{npc}memory/",
         f"{npc}settings/",
         f"{npc}turn/5/",
@@ -66,6 +71,7 @@ def addresses(stage):
         "/ai/cards/oren/1/",
         f"/ai/cards/oren/1/preview/?npc={stage.npc.ai.ref}&grant=fields",
         "/ai/cards/new/",
+        "/ai/cards/new/?like=innkeeper",
         "/ai/cards/oren/edit/",
         "/ai/kb/",
         "/ai/kb/library/?words=island",
@@ -196,7 +202,8 @@ def test_page_of_an_npc_has_the_status_and_the_log_of_the_commands(played, brows
     ref, client = played.npc.ai.ref, browser("Builder")
     told = as_json(client, f"/ai/npc/{ref}/")
     assert told["status"] == json.loads(json.dumps(plain_value(played.npc.ai.status())))
-    assert told["log"] == json.loads(json.dumps(plain_value(npc_log(ref, 1, size=25))))
+    log = as_json(client, f"/ai/npc/{ref}/turns/")["log"]
+    assert log == json.loads(json.dumps(plain_value(npc_log(ref, 1, size=25))))
     (problem,) = told["status"]["problems"]
     assert html.escape(problem) in client.get(f"/ai/npc/{ref}/").content.decode()
     (listed,) = as_json(client, "/ai/?find=oren")["npcs"]

@@ -13,6 +13,7 @@ from evennia_ai.commands.turn_shown import context_lines
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.history.records import Record, RecordKind
 from evennia_ai.engine.text.columns import WIDTH, escape_controls, wrap_hanging
+from evennia_ai.npc.mind.control import open_visible_branch
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.senses.presence import NPC, object_of
 from evennia_ai.npc.turn.rehearsal import Rehearsed, part_in, rehearse
@@ -85,19 +86,13 @@ def _deleted_npc_refs(caller: Any) -> tuple[str, ...]:
 def _open_branch(caller: Any, npc: NPC, number: int, *, by: Actor) -> list[str]:
     """Open a branch from a turn. Return lines that say what it copies and what to type next."""
     turn = turn_of(npc, number)
-    seer = seer_for(caller, npc.ai.ref)
-    if seer.hides_some(branches.records_to_copy(turn)):
-        raise CommandError(
-            f"Some of what {npc.key} was told before turn {number} is hidden from you by a lock,"
-            " and in a branch the NPC could tell it. Nothing was opened."
-        )
     before = branches.newest_branch(npc.ai.ref, str(caller.id))
-    branch = branches.open_branch(turn, by_ref=str(caller.id), by=by)
+    branch = open_visible_branch(caller, npc, turn, by=by)
     as_whom = escape_controls(part_in(npc, branch, typist=caller).name)
     lines = [
         f"Branch of {npc.key} from turn {branch.turn}, {in_words(turn.conversation)}.",
         *_round_lines(number, branch),
-        *([f"It replaces your branch from turn {before.turn}."] if before else []),
+        *([f"It replaces your branch {_begin_in_words(before)}."] if before else []),
         (
             f"You speak as {as_whom}. Nobody in the game hears it, no tool is used, and nothing is"
             " remembered."
@@ -105,6 +100,10 @@ def _open_branch(caller: Any, npc: NPC, number: int, *, by: Actor) -> list[str]:
         f"Say something: ai/branch {npc.key} = <text>",
     ]
     return [shown for line in lines for shown in wrap_hanging(line)]
+
+
+def _begin_in_words(branch: Branch) -> str:
+    return f"from turn {branch.turn}" if branch.turn else "without a past"
 
 
 def _round_lines(number: int, branch: Branch) -> Iterator[str]:
@@ -115,7 +114,7 @@ def _round_lines(number: int, branch: Branch) -> Iterator[str]:
 def _branch_lines(caller: Any, npc: NPC) -> list[str]:
     """Return lines with what was said in the caller's newest branch."""
     branch = _branch_of(caller, npc)
-    head = f"Branch of {npc.key} from turn {branch.turn}, {in_words(branch.conversation)}:"
+    head = f"Branch of {npc.key} {_begin_in_words(branch)}, {in_words(branch.conversation)}:"
     said = list(
         _spoken_lines(seer_for(caller, npc.ai.ref), npc, branches.records_in_branch(branch))
     )
@@ -166,7 +165,7 @@ def _prompt_lines(caller: Any, npc: NPC, number: int | None, part: str) -> Itera
     if number is not None and number > last.number:
         raise CommandError(f"The branch had no turn {number}; the newest is {last.number}.")
     turn = last if number is None else turns.get_turn(ref, number)
-    yield f"In your branch of {npc.key} from turn {branch.turn}:"
+    yield f"In your branch of {npc.key} {_begin_in_words(branch)}:"
     yield from context_lines(caller, npc, turn, part, command="ai/branch/prompt")
 
 

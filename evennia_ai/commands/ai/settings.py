@@ -25,7 +25,7 @@ from evennia_ai.services.endpoints import Access, Models, NotReady
 from evennia_ai.services.llm.profiles import MODEL_ROLES, ModelProfile
 from evennia_ai.services.settings.conf import SettingError
 from evennia_ai.services.settings.game import Conf
-from evennia_ai.services.settings.npc import MODES, Mode, NPCSettings
+from evennia_ai.services.settings.npc import MODE_MEANINGS, MODES, NPCSettings
 
 Reader = Callable[[str], Any]
 """Parses what was typed. An unreadable text is returned as it is, and the setting refuses it."""
@@ -309,13 +309,6 @@ ROWS: Final = (
 SHOWN: Final = 8
 """How many of the last things that the NPC heard are shown."""
 
-MEANINGS: Final[dict[Mode, str]] = {
-    "name_match": "answers people who name it, talk or whisper to it, or go on talking with it",
-    "always": "answers whatever people say, if no other NPC does",
-    "whisper_only": "answers whispers, and nothing that is said aloud",
-    "decide": "answers as with name_match, and a cheap model decides about the rest",
-}
-
 
 def mode_lines(caller: Any, npc: NPC) -> list[str]:
     """Return how an NPC listens, what it heard last, and why it answered or did not.
@@ -324,8 +317,8 @@ def mode_lines(caller: Any, npc: NPC) -> list[str]:
     """
     mode = settings_of(npc).mode
     attention = npc.ai.attention
-    lines = [f"{npc.key} listens by {mode}: it {MEANINGS[mode]}."]
-    lines += [f"  {name} - {meaning}" for name, meaning in MEANINGS.items() if name != mode]
+    lines = [f"{npc.key} listens by {mode}: it {MODE_MEANINGS[mode]}."]
+    lines += [f"  {name} - {meaning}" for name, meaning in MODE_MEANINGS.items() if name != mode]
     if attention.overflows:
         lines.append(f"Not answered because too much waited: {attention.overflows}.")
     if heard := attention.heard_lately()[-SHOWN:]:
@@ -350,7 +343,7 @@ def set_mode(npc: NPC, typed: str, *, by: Actor) -> str:
         raise CommandError(f"There is no mode '{mode}'{meant}{end} Nothing was changed.")
     before = settings_of(npc).mode
     change_settings(npc, by=by, mode=mode)
-    return f"{npc.key} listens by {mode} now; it was {before}. It {MEANINGS[mode]}."
+    return f"{npc.key} listens by {mode} now; it was {before}. It {MODE_MEANINGS[mode]}."
 
 
 _SIGN: Final = re.compile(r"([+-])\s+")

@@ -32,6 +32,7 @@ from evennia_ai.formats.cards.loading import (
     embedded_path,
 )
 from evennia_ai.formats.cards.png import Keyword, replace_cards
+from evennia_ai.formats.cards.portrait import draw_portrait, is_portrait
 from evennia_ai.formats.cards.upgrade import upgrade_card
 
 Object = Mapping[str, Any]
@@ -193,9 +194,9 @@ def _keeps_asset_chunks(card: CardImport, picture: bytes | None) -> bool:
 
 
 def _is_worth_keeping(picture: bytes | None, card: CardImport) -> bool:
-    """True if a card's picture is not the blank placeholder and no asset contains it."""
-    is_made = picture is not None and png.BLANK_PIXELS not in picture
-    return is_made and all(stored.content != picture for stored in card.assets)
+    """True if a card's picture was not drawn from its name and no asset contains it."""
+    is_given = picture is not None and not is_portrait(picture, card.card.name)
+    return is_given and all(stored.content != picture for stored in card.assets)
 
 
 def _build_picture(
@@ -216,7 +217,7 @@ def _build_picture(
     if with_v2:
         texts.append(("chara", json_bytes(v2_copy(value))))
     return replace_cards(
-        picture or own or png.blank_picture(),
+        picture or own or draw_portrait(card.card.name),
         texts,
         keep_assets=_keeps_asset_chunks(card, picture),
         limits=limits,

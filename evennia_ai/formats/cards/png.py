@@ -108,20 +108,6 @@ def build_picture(chunks: Iterable[bytes]) -> bytes:
     return b"".join((SIGNATURE, *chunks, encode_chunk(_END, b"")))
 
 
-_SIDE: Final = 16
-BLANK_PIXELS: Final = encode_chunk(b"IDAT", zlib.compress((b"\x00" + b"\x80" * _SIDE) * _SIDE, 9))
-"""The pixel chunk of `blank_picture`.
-
-A file with this chunk is the blank picture, whatever its other chunks are.
-"""
-
-
-def blank_picture() -> bytes:
-    """Return a small grey square as a PNG file, used for a card without a picture."""
-    header = struct.pack(">IIBBBBB", _SIDE, _SIDE, 8, 0, 0, 0, 0)
-    return build_picture((encode_chunk(b"IHDR", header), BLANK_PIXELS))
-
-
 Keyword = Literal["ccv3", "chara"]
 # The keywords of text chunks with a card, in order of preference.
 KEYWORDS: Final[tuple[Keyword, ...]] = ("ccv3", "chara")

@@ -6,12 +6,15 @@ candidates. Nothing here makes a query once the caches are filled.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
 
 from django.utils.module_loading import import_string
 from evennia.utils import gametime, logger
 
+from evennia_ai.engine.inputs import Inputs
 from evennia_ai.engine.lorebook.conditions import (
     EVENT_KIND,
     GENERATION_KIND,
@@ -86,10 +89,22 @@ def _event_facts(event: Event | None) -> dict[str, Fact]:
 def _time_facts() -> dict[str, Fact]:
     """Return hour and part of the day in game time. Empty for a date outside the calendar."""
     now = game_time()
-    if now is None:
-        return {}
-    part = next(part for start, part in _PARTS if now.hour >= start)
-    return {HOUR: now.hour, PART: part}
+    return {} if now is None else _facts_at(now.hour)
+
+
+def _facts_at(hour: int) -> dict[str, Fact]:
+    return {HOUR: hour, PART: next(part for start, part in _PARTS if hour >= start)}
+
+
+def at_hour(inputs: Inputs, hour: int) -> Inputs:
+    """Return inputs as if it were this hour of the same day in the game, from 0 to 23.
+
+    Facts of the moment that are already texts stay as they are.
+    """
+    now = inputs.now
+    if now:
+        now = datetime.fromisoformat(now).replace(hour=hour, minute=0).isoformat(timespec="seconds")
+    return replace(inputs, now=now, facts={**inputs.facts, **_facts_at(hour)})
 
 
 def _tags(thing: Any) -> tuple[str, ...]:

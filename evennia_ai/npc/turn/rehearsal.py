@@ -157,7 +157,7 @@ async def _play_turn(
     heard = CommittedEvent(event=event, conversation=where, record=record, before=before)
     turn = Rehearsal(npc, heard, live, branch=branch, by_ref=by_ref)
     await turn.run()
-    since = (one for one in branches.records_in_branch(branch) if one.seq >= record.seq)
+    since = (one for one in branches.records_in_branch(branch) if int(one.id) >= int(record.id))
     return Rehearsed(records=tuple(since), problems=tuple(turn.problems))
 
 

@@ -22,6 +22,13 @@ _DAY: Final = 24 * 60 * 60
 
 Mode = Literal["name_match", "always", "whisper_only", "decide"]
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
+MODE_MEANINGS: Final[Mapping[Mode, str]] = {
+    "name_match": "answers people who name it, talk or whisper to it, or go on talking with it",
+    "always": "answers whatever people say, if no other NPC does",
+    "whisper_only": "answers whispers, and nothing that is said aloud",
+    "decide": "answers as with name_match, and a cheap model decides about the rest",
+}
+"""What an NPC does in each mode."""
 
 
 def _known_profile(value: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from evennia_ai.formats.cards.card import Card
-from evennia_ai.formats.cards.exporting import FORM_OF, dump_card
+from evennia_ai.formats.cards.exporting import FORM_OF, Form, dump_card
 from evennia_ai.formats.cards.limits import CardLimits, decode_utf8
 from evennia_ai.formats.cards.loading import CardImport, load_card
 from evennia_ai.store.authored.files import AuthoredFile, json_file
@@ -48,3 +48,17 @@ def edited_card_file(
     whole = replace(found, card=card)
     content = dump_card(whole, FORM_OF[file.carrier], modified_at=modified_at, limits=limits)
     return found.card, card, card_file(content, load_card(content, limits=limits))
+
+
+def pictured_card_file(
+    file: AuthoredFile, picture: bytes, *, modified_at: int, limits: CardLimits
+) -> AuthoredFile:
+    """Return the file of a card with another picture. A JSON file becomes a PNG file.
+
+    Raises:
+        FormatError: the picture is not a PNG file, or the file is over a limit.
+    """
+    found = load_card(file.content, limits=limits)
+    form: Form = "charx" if file.carrier == "charx" else "png"
+    content = dump_card(found, form, picture=picture, modified_at=modified_at, limits=limits)
+    return card_file(content, load_card(content, limits=limits))

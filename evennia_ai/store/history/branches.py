@@ -6,11 +6,12 @@ builder (`12~7`). So its turns have their own numbers, and no query for the word
 
 A branch begins with copies of the messages that the turn's prompt could show, then the result of
 the turn. Then an opening record says where the copies come from; later records were said in the
-branch. A branch is committed, chained and replayed like every conversation.
+branch. A branch without a past has no copies. A branch is committed, chained and replayed like
+every conversation.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -26,7 +27,7 @@ from evennia_ai.engine.history.records import (
     Record,
     RecordKind,
 )
-from evennia_ai.engine.lorebook.activation.timers import LoreState, state_from
+from evennia_ai.engine.lorebook.activation.timers import NO_STATE, LoreState, state_from
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.store.core.snapshots import one_change
 from evennia_ai.store.history import conversations, turns
@@ -64,7 +65,10 @@ class Branch:
     conversation: ConversationRef
     """The conversation that is the branch."""
     turn: int
-    """The number of the NPC's last turn that was copied. It is the last round of an answer."""
+    """The number of the NPC's last turn that was copied. It is the last round of an answer.
+
+    0 for a branch without a past.
+    """
     begins: Record
     """The opening record, which follows the copies."""
     event: Record | None
@@ -131,9 +135,10 @@ def _branch(row: models.Record) -> Branch:
 
 def records_in_branch(branch: Branch) -> tuple[Record, ...]:
     """Return the records that were said in a branch after its copies, oldest first."""
-    rows = models.Record.objects.filter(conversation_id=branch.conversation.id)
-    later = rows.filter(segment=branch.begins.segment, seq__gt=branch.begins.seq)
-    return records_from(later.order_by("seq"))
+    rows = models.Record.objects.filter(
+        conversation_id=branch.conversation.id, pk__gt=int(branch.begins.id)
+    )
+    return records_from(rows.order_by("pk"))
 
 
 def records_to_copy(turn: StoredTurn) -> tuple[Record, ...]:
@@ -167,23 +172,62 @@ def open_branch(turn: StoredTurn, *, by_ref: str, by: Actor) -> Branch:
         place_ref=where.place_ref,
         like=where,
     )
-    meta = {
-        "of": BRANCH,
-        "by": by.name,
-        "turn": last.number,
-        "conversation": where.id,
-        "event": last.event_record,
-    }
-    begin = windows(branch.id).end
-    begin = begin.next_segment() if begin.seq else begin
-    told = NewRecord(kind=RecordKind.SNAPSHOT, role="system", meta=meta)
-    with one_change(f"opening a branch of NPC {where.npc_ref} from turn {last.number}", by=by):
-        begin = replace(begin, totals=_totals(history, first))
-        *_, begins = conversations.write_records(branch, begin, [*_copies(shown), told])
-        remember_lore(branch, lore, turn=0)
-        conversations.note_written(branch)
+    meta = {"turn": last.number, "conversation": where.id, "event": last.event_record}
+    doing = f"opening a branch of NPC {where.npc_ref} from turn {last.number}"
+    with one_change(doing, by=by):
+        *_, begins = _write(
+            branch, meta, by=by, totals=_totals(history, first), before=_copies(shown), lore=lore
+        )
     event = next((record for record in shown if record.id == last.event_record), None)
     return Branch(conversation=branch, turn=last.number, begins=begins, event=event)
+
+
+def open_branch_without_past(
+    npc_ref: str, *, room_ref: str, by_ref: str, greeting: NewRecord | None, by: Actor
+) -> Branch:
+    """Open a branch in a room in which nothing was said before, and commit it.
+
+    Args:
+        greeting: What the NPC says first, if anything.
+
+    Raises:
+        HistoryConflictError: another process wrote to the branch.
+    """
+    branch = conversations.get_or_open_conversation(
+        branch_ref(npc_ref, by_ref), kind="room", place_ref=room_ref
+    )
+    meta = {"turn": 0, "conversation": 0, "event": None}
+    with one_change(f"opening a branch of NPC {npc_ref}", by=by):
+        begins, *_ = _write(branch, meta, by=by, after=[] if greeting is None else [greeting])
+    return Branch(conversation=branch, turn=0, begins=begins, event=None)
+
+
+def _write(
+    branch: ConversationRef,
+    meta: Mapping[str, Any],
+    *,
+    by: Actor,
+    totals: MessageTotals | None = None,
+    before: Iterable[NewRecord] = (),
+    after: Iterable[NewRecord] = (),
+    lore: LoreState = NO_STATE,
+) -> tuple[Record, ...]:
+    """Write the records with which a branch begins in the current transaction, and return them.
+
+    Args:
+        before: The records before the opening record, which were copied.
+        after: The records after it, which were said in the branch.
+    """
+    begin = windows(branch.id).end
+    begin = begin.next_segment() if begin.seq else begin
+    begin = replace(begin, totals=totals or MessageTotals())
+    told = NewRecord(
+        kind=RecordKind.SNAPSHOT, role="system", meta={"of": BRANCH, "by": by.name, **meta}
+    )
+    written = conversations.write_records(branch, begin, [*before, told, *after])
+    remember_lore(branch, lore, turn=0)
+    conversations.note_written(branch)
+    return tuple(written)
 
 
 def _last_round(turn: StoredTurn) -> StoredTurn:

@@ -118,8 +118,8 @@ def list_exchanges(
     Args:
         waiting: Ids of records that will get an answer of their own.
     """
-    shown, turns = _shown_records(conversation), _ended_turns(conversation)
-    by_event: dict[str, list[_EndedTurn]] = {}
+    shown, turns = _shown_records(conversation), ended_turns(conversation)
+    by_event: dict[str, list[EndedTurn]] = {}
     for turn in turns:
         by_event.setdefault(turn.event or f"turn {turn.number}", []).append(turn)
     joined = (one for turn in turns for one in turn.joined)
@@ -186,7 +186,10 @@ def correct_utterance(
             answering. Nothing was changed.
     """
     shown = _shown_records(conversation)
-    now = next((one for one in shown if original_place(one) == original_place(record)), None)
+    now = next(
+        (one for one in shown if original_place(one) == original_place(record)),
+        None,
+    )
     if now is None and record.kind in CORRECTIBLE:
         raise StoreError(_why_not_shown(record, shown))
     results = {str(one.meta["tool_call_id"]): one for one in shown if "tool_call_id" in one.meta}
@@ -338,19 +341,19 @@ def _shown_records(conversation: ConversationRef) -> list[Record]:
 def _exchange(
     shown: Sequence[Record],
     event_id: str,
-    turns: Sequence["_EndedTurn"],
+    turns: Sequence["EndedTurn"],
     *,
     waking: Collection[str],
 ) -> Exchange:
     """Return the exchange made of these turns, which answered one event, without hidden records."""
     event = next((record for record in shown if record.id == event_id), None)
-    woken = _place(event) if event is not None else (0, 0)
+    woken = place_in_order(event) if event is not None else (0, 0)
     answer = [
         one
         for one in shown
         if one.kind in _ANSWERED_WITH
         and GREETING not in one.meta
-        and any(max(turn.after, woken) < _place(one) < turn.upto for turn in turns)
+        and any(max(turn.after, woken) < place_in_order(one) < turn.upto for turn in turns)
     ]
     calls = {call for record in answer for call in call_ids(record)}
     results = [one for one in shown if str(one.meta.get("tool_call_id")) in calls]
@@ -360,7 +363,7 @@ def _exchange(
         if event is not None
         and one.kind in _PERCEIVED
         and one.id not in waking
-        and woken < _place(one) < turns[-1].upto
+        and woken < place_in_order(one) < turns[-1].upto
     ]
     whole = [record for record in shown if record in answer or record in results]
     joined = {one for turn in turns for one in turn.joined}
@@ -373,10 +376,10 @@ def _exchange(
     )
 
 
-_Place = tuple[int, int]
+Place = tuple[int, int]
 
 
-def _place(record: Record) -> _Place:
+def place_in_order(record: Record) -> Place:
     """Return the segment and the number of a record.
 
     For a correction, those of the original record.
@@ -385,7 +388,7 @@ def _place(record: Record) -> _Place:
     return int(segment), int(seq)
 
 
-class _EndedTurn(NamedTuple):
+class EndedTurn(NamedTuple):
     """An ended turn. Its records lie between the end record of the turn before and its own.
 
     This holds because an NPC has one turn at a time."""
@@ -393,15 +396,15 @@ class _EndedTurn(NamedTuple):
     number: int
     event: str
     """The id of the record that the turn answered, or ""."""
-    after: _Place
+    after: Place
     """The place of the end record of the turn before; later records may belong to this turn."""
-    upto: _Place
+    upto: Place
     """The place of this turn's own end record."""
     joined: tuple[str, ...]
     """The ids of earlier records that the turn answered as well."""
 
 
-def _ended_turns(conversation: ConversationRef) -> list[_EndedTurn]:
+def ended_turns(conversation: ConversationRef) -> list[EndedTurn]:
     """Return the newest turns that have ended, newest first.
 
     Every ended turn has an end record, in the order of the turns. Turns and records are matched by
@@ -415,7 +418,7 @@ def _ended_turns(conversation: ConversationRef) -> list[_EndedTurn]:
     newest = newest.values_list("segment", "seq")
     ends = [*newest[: _MOST_TURNS + 1], (0, 0)]
     return [
-        _EndedTurn(
+        EndedTurn(
             number=number,
             event=str(event or ""),
             after=after,

@@ -15,7 +15,6 @@ from django.urls import reverse
 
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.prompt.components import ALLOWS, NO_GRANTS, Grants, in_order, of_npc
-from evennia_ai.formats.cards.card import Card, greetings
 from evennia_ai.formats.cards.comparing import card_differences
 from evennia_ai.formats.cards.loading import load_card
 from evennia_ai.formats.cards.report.import_report import report_lines, report_object
@@ -29,6 +28,7 @@ from evennia_ai.store.authored.files import AuthoredFile
 from evennia_ai.store.core.authoring import Change
 from evennia_ai.store.core.snapshots import value_of
 from evennia_ai.web.site.differing import difference_values
+from evennia_ai.web.site.notes import list_greetings
 from evennia_ai.web.site.page import Page, find_npc_ref, read_seen_revision
 
 MOST_REVISIONS: Final = 20
@@ -93,7 +93,7 @@ class CardPage(Page):
             "state": replace(state, revisions=state.revisions[-MOST_REVISIONS:]),
             "waits": any(one.number == number for one in state.waiting),
             "players": see_players(name),
-            "greetings": _greetings(parsed_card(card)) if card else [],
+            "greetings": list(list_greetings(parsed_card(card))) if card else [],
             "has_picture": file.carrier in cards.WITH_PICTURES,
             "difference": difference_values(_differing(name, number, file)),
             "report": report_object(report),
@@ -152,25 +152,13 @@ class CardPage(Page):
         ref, text = self.request.POST.get("npc", ""), self.request.POST.get("greeting", "")
         if ref not in cards.players_of(name):
             raise FormatError("npc", f"#{ref[:40]} does not play the card '{name}'")
-        known = {str(one["index"]) for one in _greetings(parsed_card(cards.get_card(name)))}
+        known = {str(one["index"]) for one in list_greetings(parsed_card(cards.get_card(name)))}
         if text and text not in known:
             raise FormatError("card", f"card '{name}' has no greeting {text[:40]}")
         cards.set_greeting(
             ref, int(text) if text else None, by=self.actor, seen_revision=self._seen()
         )
         return _to(name, number)
-
-
-def _greetings(card: Card) -> list[dict[str, Any]]:
-    """Return the greetings that are not empty. Number 0 is the first message; those for groups are
-    last.
-    """
-    own = len(greetings(card))
-    return [
-        {"index": index, "text": text, "for_groups": index >= own}
-        for index, text in enumerate(greetings(card, group=True))
-        if text.strip()
-    ]
 
 
 def _differing(name: str, number: int, file: AuthoredFile) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Two more pages of an NPC: its memories and its settings."""
+"""The page of an NPC's memories."""
 
 from typing import Any, Final
 
@@ -28,21 +28,4 @@ class MemoryPage(Page):
             "page": page,
             "pages": pages,
             "memories": found[(page - 1) * PAGE_MEMORIES : page * PAGE_MEMORIES],
-        }
-
-
-class SettingsPage(Page):
-    """`/ai/npc/<ref>/settings/`: the settings and tools of an NPC, to read only."""
-
-    template = "evennia_ai/settings.html"
-
-    def page_values(self, ref: str) -> dict[str, Any]:
-        refuse_unknown(ref)
-        return {
-            "ref": ref,
-            "name": name_of(ref),
-            "settings": [
-                {"name": one.name, "value": one.value, "is_own": one.is_own}
-                for one in running_game.settings(ref)
-            ],
         }

@@ -9,7 +9,7 @@ from evennia_ai.web.site.books import BookPage, BooksPage
 from evennia_ai.web.site.card_files import CardFileView, PictureView
 from evennia_ai.web.site.card_preview import PreviewPage
 from evennia_ai.web.site.cards import CardPage, CardsPage
-from evennia_ai.web.site.character import CharacterPage, NewCardPage
+from evennia_ai.web.site.character import CharacterPage, CharacterPanel, NewCardPage
 from evennia_ai.web.site.diff import DiffPage
 from evennia_ai.web.site.drafts import DraftPage
 from evennia_ai.web.site.entry import EntryPage
@@ -17,9 +17,11 @@ from evennia_ai.web.site.kept import KeepView, KeptCasePage, KeptPage
 from evennia_ai.web.site.knowledge import BasePage, BasesPage, PageOfBase
 from evennia_ai.web.site.last import LastPage
 from evennia_ai.web.site.lore_turns import LoreTurnsPage
-from evennia_ai.web.site.memory import MemoryPage, SettingsPage
-from evennia_ai.web.site.mind import MindPage, PauseView
+from evennia_ai.web.site.memory import MemoryPage
+from evennia_ai.web.site.mind import MindPage, PauseView, TurnsPanel
 from evennia_ai.web.site.next import NextPage
+from evennia_ai.web.site.notes import NotesPanel
+from evennia_ai.web.site.npc_settings import SettingsPanel
 from evennia_ai.web.site.turn import AgainstPage, TurnPage
 from evennia_ai.web.site.vault import VaultPage
 from evennia_ai.web.site.village import VillagePage
@@ -42,9 +44,12 @@ _NPC = "npc/<slug:ref>/"
 urlpatterns = [
     path("", VillagePage.as_view(), name="village"),
     path(_MIND, MindPage.as_view(), name="mind"),
+    path(f"{_NPC}character/", CharacterPanel.as_view(), name="mind_character"),
+    path(f"{_NPC}notes/", NotesPanel.as_view(), name="mind_notes"),
+    path(f"{_MIND}turns/", TurnsPanel.as_view(), name="mind_turns"),
     path(f"{_NPC}next/", NextPage.as_view(), name="next"),
     path(f"{_NPC}memory/", MemoryPage.as_view(), name="memory"),
-    path(f"{_NPC}settings/", SettingsPage.as_view(), name="settings"),
+    path(f"{_NPC}settings/", SettingsPanel.as_view(), name="settings"),
     path(f"{_NPC}pause/", PauseView.as_view(), name="pause"),
     path(f"{_MIND}turn/<int:number>/", TurnPage.as_view(), name="turn"),
     path(f"{_NPC}turn/<int:number>/keep/", KeepView.as_view(), name="keep"),

@@ -18,7 +18,7 @@ from evennia_ai.formats.cards.card import Asset, Card, read_card
 from evennia_ai.formats.cards.components import character_book
 from evennia_ai.formats.cards.exporting import FORMS, NOTICE, card_as_v3, dump_card, export_losses
 from evennia_ai.formats.cards.loading import load_card
-from evennia_ai.formats.cards.png import blank_picture
+from evennia_ai.formats.cards.portrait import draw_portrait
 from tests.formats.cards.builders import card_data, lore
 from tests.formats.cards.carriers import (
     SIGNATURE,
@@ -305,9 +305,9 @@ def test_given_picture_that_is_no_png_is_refused():
         dumped(as_json(IN_USE), "png", picture=b"GIF89a")
 
 
-def test_card_without_a_picture_gets_a_blank_one():
+def test_card_without_a_picture_gets_a_portrait_with_its_initials():
     made = dumped(as_json(IN_USE), "png")
-    assert made.startswith(blank_picture()[:33])
+    assert made.startswith(draw_portrait(IN_USE["data"]["name"])[:33])
     assert load_card(made).carrier == "png"
     assert list(archive(dumped(made, "charx"))) == ["card.json"]
 

@@ -10,8 +10,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from evennia.utils.create import create_object
-from evennia.utils.utils import class_from_module
 from twisted.internet.defer import inlineCallbacks
 
 from evennia_ai.commands.background_work import CardWork, Steps, waits
@@ -22,7 +20,6 @@ from evennia_ai.commands.setup.card.imports import CardImports, npcs_in_words
 from evennia_ai.commands.setup.editor import EDITOR_KINDS, Edited, EditorKind, open_editor
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import ComponentValueError
-from evennia_ai.engine.prompt.components import of_npc
 from evennia_ai.engine.text.columns import WIDTH, clip_text, first_line, pad_text
 from evennia_ai.engine.text.differences import diff_texts
 from evennia_ai.formats.cards.card import Card
@@ -35,15 +32,18 @@ from evennia_ai.formats.cards.writing import (
     text_of,
     with_text,
 )
-from evennia_ai.npc.mind.npc_list import npcs_called
-from evennia_ai.npc.senses.presence import HasMind
-from evennia_ai.npc.senses.text import plain_name
+from evennia_ai.npc.mind.spawning import (
+    delete_npc,
+    namesakes,
+    npc_name,
+    spawn_npc,
+    why_not_deleted,
+)
 from evennia_ai.npc.views.parse_cache import parsed_card
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import cards as store
 from evennia_ai.store.authored.card_files import new_card_file
 from evennia_ai.store.authored.cards import StoredCard, players_of
-from evennia_ai.store.core.authoring import MAX_NAME
 
 _CREATE: Final = "card/create <name> [= <description>]"
 _EDIT: Final = "card/edit <name>[/<field> [= <text>]]"
@@ -114,35 +114,14 @@ class CardWriting(CardImports):
     def spawn(self) -> Generator[str, Any, None]:
         """Create an NPC in the builder's room that plays a card. Ask first if its name is taken."""
         card = self.typed_thing(_SPAWN)
-        read = parsed_card(card)
         room = self.caller.location
         if room is None:
             raise CommandError("You are in no room, and an NPC needs one. No NPC was created.")
-        name = " ".join((self.rhs or read.char).split())
-        if not name or len(name) > MAX_NAME:
-            raise CommandError(f"Usage: {_SPAWN}. No NPC was created.")
-        try:
-            typeclass = class_from_module(conf().npc_typeclass)
-        except ImportError as error:
-            problem = f"EVENNIA_AI_NPC_TYPECLASS names {conf().npc_typeclass}, which does not exist"
-            raise CommandError(f"{problem}: {error}. No NPC was created.") from error
-        if not issubclass(typeclass, HasMind):
-            raise CommandError(
-                f"EVENNIA_AI_NPC_TYPECLASS names {conf().npc_typeclass}, which has no mind: add"
-                " evennia_ai.typeclasses.AIMixin to it. No NPC was created."
-            )
-        if (taken := npcs_called(plain_name(name))) and not (
-            yield from self._agreed_twin(name, taken)
-        ):
+        name = npc_name(card, self.rhs or "")
+        if (taken := namesakes(name)) and not (yield from self._agreed_twin(name, taken)):
             self.say("No NPC was created.")
             return
-        self.actor.check(f"making {name}")
-        owner = f"id({self.caller.id}) or perm(Admin)"
-        locks = f"control:{owner};delete:{owner};edit:{owner}"
-        npc: Any = create_object(typeclass, key=name, location=room, home=room, locks=locks)
-        store.CARDS.assign(card.name, of_npc(npc.ai.ref), by=self.actor)
-        if read.first_mes.strip():
-            store.set_greeting(npc.ai.ref, 0, by=self.actor)
+        npc = spawn_npc(card, name=name, room=room, maker=self.caller, by=self.actor)
         self.say(
             f"{npc.key} (#{npc.id}) is here now and plays the card {card.name}. Say something:"
             f" say {npc.key}, hello. What its prompt is made of: component/preview {npc.key}"
@@ -163,37 +142,18 @@ class CardWriting(CardImports):
         npc = npc_named(self.caller, self.wanted(_DESPAWN))
         if self.rhs is not None:
             raise CommandError(f"Usage: {_DESPAWN}. No NPC was deleted.")
-        label, ref = f"{npc.key} (#{npc.id})", npc.ai.ref
-        played = store.assignment_of(ref)
-        if played is None:
-            raise CommandError(
-                f"{label} plays no card, so card/despawn does not delete it; destroy #{npc.id}"
-                " deletes an object. No NPC was deleted."
-            )
-        self._refuse_despawn(npc, label)
+        label, played = f"{npc.key} (#{npc.id})", store.assignment_of(npc.ai.ref)
+        if why := why_not_deleted(npc, [self.caller]):
+            raise CommandError(why)
+        assert played is not None
         question = f"Delete {label}? The card {played.card} stays, and so does what was recorded."
         if not (yield from self.agreed(question)):
             self.say(f"{label} stays.")
             return
-        self._refuse_despawn(npc, label)
-        self.actor.check(f"deleting {label}")
-        if not npc.delete():
-            raise CommandError(
-                f"The game's own code refused to delete {label}. No NPC was deleted."
-            )
-        store.CARDS.unassign(of_npc(ref), by=self.actor)
+        delete_npc(npc, lookers=[self.caller], by=self.actor)
         self.say(
             f"{label} is deleted. The card {played.card} stays; card/spawn creates another NPC."
         )
-
-    def _refuse_despawn(self, npc: Any, label: str) -> None:
-        """Raise CommandError if a player plays the NPC, or if its lock refuses the caller."""
-        if not npc.pk:
-            raise CommandError(f"{label} is deleted already.")
-        if npc.has_account:
-            raise CommandError(f"A player plays {label} now. No NPC was deleted.")
-        if not (npc.access(self.caller, "delete") or npc.access(self.caller, "control")):
-            raise CommandError(f"The lock of {label} does not let you delete it.")
 
     def card_and_field(self, text: str) -> tuple[StoredCard, CardField | None]:
         """Return the current card and the field that `<name>[/<field>]` names.

@@ -1,0 +1,197 @@
+"""One conversation of an NPC as people read it: who spoke, what they did, and what still counts.
+
+Everything here is read from the database, so any thread may call it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from evennia_ai import models
+from evennia_ai.engine.history.compaction.summaries import FRAME
+from evennia_ai.engine.history.corrections import CORRECTS
+from evennia_ai.engine.history.records import Record, RecordKind
+from evennia_ai.npc.speech.reply_acts import Act, acts_of
+from evennia_ai.npc.views.visibility import Seer
+from evennia_ai.store.history.control import EndedTurn, ended_turns, place_in_order
+from evennia_ai.store.history.record_rows import ConversationRef, records_from
+
+MOST_RECORDS: Final = 160
+_OWN: Final = frozenset({RecordKind.ASSISTANT, RecordKind.FALLBACK, RecordKind.TOOL_CALL})
+_KINDS: Final = (
+    *(RecordKind.USER, RecordKind.EVENT, RecordKind.SUMMARY, RecordKind.CONTROL),
+    *(RecordKind.RUN_END, *sorted(_OWN)),
+)
+_CONTROLLED: Final[Mapping[str, str]] = {
+    "reset": "{by} let the conversation start over",
+    "undo": "{by} took back what was said here",
+    "retry": "{by} asked for another answer",
+}
+
+LineKind = Literal["said", "event", "failed", "changed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatLine:
+    """A line of a conversation."""
+
+    record: str
+    """The ID of the record."""
+    kind: LineKind
+    speaker: str
+    """The name of the speaker, "" if nobody said it."""
+    is_own: bool
+    """True if the NPC said or did it."""
+    acts: tuple[Act, ...]
+    """What was said and done, in order. Lines that nobody said have one act."""
+    text: str
+    """The words as they are recorded."""
+    at: float
+    """Seconds since 1970."""
+    turn: int | None = None
+    """The number of the turn that made the line."""
+    undo: int = 0
+    """How many exchanges `commit_undo` must take back to take back this one. 0 if it cannot."""
+    is_corrected: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chat:
+    """The newest lines of a conversation, oldest first."""
+
+    lines: tuple[ChatLine, ...]
+    newest_turn: int | None
+    """The newest turn whose answer still counts."""
+    has_older: bool
+
+
+def read_chat(
+    where: ConversationRef, seer: Seer, *, own_names: Sequence[str], most: int, since: int = 1
+) -> Chat:
+    """Return the newest lines of a conversation that still count, as the viewer may see them.
+
+    Args:
+        own_names: The names of the NPC. The first one is shown.
+        most: The most lines.
+        since: The first segment to read. A branch begins a new one.
+    """
+    rows = models.Record.objects.filter(
+        conversation_id=where.id, segment__gte=since, kind__in=[kind.value for kind in _KINDS]
+    )
+    newest = records_from(rows.order_by("-segment", "-seq")[:MOST_RECORDS])
+    records = sorted(newest, key=lambda one: (place_in_order(one), one.segment, one.seq))
+    gone = _withdrawn(records)
+    shown = [one for one in records if one.place not in gone and not seer.leaves_out(one)]
+    counting = [one for one in shown if one.kind is not RecordKind.CONTROL]
+    exchanges = _Exchanges(ended_turns(where), counting)
+    lines = [
+        line
+        for record in shown
+        if (line := _line(seer.record(record, shown), exchanges, own_names)) is not None
+    ]
+    own = [line.turn for line in lines if line.is_own and line.turn is not None]
+    return Chat(
+        lines=tuple(lines[-most:]),
+        newest_turn=own[-1] if own else None,
+        has_older=len(lines) > most or len(newest) == MOST_RECORDS,
+    )
+
+
+class _Exchanges:
+    """The turns of a conversation, by the records that they made."""
+
+    def __init__(self, turns: Sequence[EndedTurn], counting: Sequence[Record]) -> None:
+        self._turns: Final = turns
+        self._places: Final = {one.id: place_in_order(one) for one in counting}
+        self._undo: Final[dict[str, int]] = {}
+        # The newest exchange comes first, as in `list_exchanges`.
+        for turn in turns:
+            event = _event_of(turn)
+            if event not in self._undo and self._counts(event, counting):
+                self._undo[event] = len(self._undo) + 1
+
+    def turn_of(self, record: Record) -> EndedTurn | None:
+        """Return the turn that made a record. What came before the turn's event is not of it."""
+        place = place_in_order(record)
+        for turn in self._turns:
+            if max(turn.after, self._places.get(turn.event, turn.after)) < place <= turn.upto:
+                return turn
+        return None
+
+    def undo_of(self, turn: EndedTurn) -> int:
+        return self._undo.get(_event_of(turn), 0)
+
+    def _counts(self, event: str, counting: Sequence[Record]) -> bool:
+        turns = [one for one in self._turns if _event_of(one) == event]
+        return any(
+            record.id == event
+            or (
+                record.kind in _OWN
+                and any(one.after < place_in_order(record) < one.upto for one in turns)
+            )
+            for record in counting
+        )
+
+
+def _event_of(turn: EndedTurn) -> str:
+    return turn.event or f"turn {turn.number}"
+
+
+def _withdrawn(records: Sequence[Record]) -> set[str]:
+    """Return the places of the records that no longer count."""
+    gone: set[str] = set()
+    for done in records:
+        if done.kind is RecordKind.CONTROL:
+            gone |= set(done.meta.get("withdrawn", ()))
+            if done.meta.get("what") == "reset":
+                before = (done.segment, done.seq)
+                gone |= {one.place for one in records if (one.segment, one.seq) < before}
+    return gone
+
+
+def _line(record: Record, exchanges: _Exchanges, own_names: Sequence[str]) -> ChatLine | None:
+    """Return a record as a line, None if it has nothing to read."""
+    is_own, kind, text = record.kind in _OWN, _kind_of(record), _text_of(record)
+    if record.is_erased or not text:
+        return None
+    turn = exchanges.turn_of(record) if is_own or kind == "failed" else None
+    speaker = own_names[0] if is_own else record.name
+    names = own_names if is_own else (record.name,)
+    return ChatLine(
+        record=record.id,
+        kind=kind,
+        speaker=speaker if kind == "said" else "",
+        is_own=is_own,
+        acts=acts_of(text, own_names=names) if kind == "said" else (Act(kind="pose", text=text),),
+        text=text,
+        at=record.created_at,
+        turn=None if turn is None else turn.number,
+        undo=0 if turn is None or not is_own else exchanges.undo_of(turn),
+        is_corrected=CORRECTS in record.meta,
+    )
+
+
+def _kind_of(record: Record) -> LineKind:
+    if record.kind is RecordKind.CONTROL:
+        return "changed"
+    if record.kind is RecordKind.RUN_END:
+        return "failed"
+    return "said" if record.kind in _OWN or record.name else "event"
+
+
+def _text_of(record: Record) -> str:
+    """Return what a record says to a reader, "" for nothing."""
+    if record.kind is RecordKind.CONTROL:
+        wanted = _CONTROLLED.get(str(record.meta.get("what")), "")
+        return wanted.format(by=record.meta.get("by", "A builder"))
+    if record.kind is RecordKind.RUN_END:
+        failed = record.meta.get("state") not in ("done", None)
+        return f"No answer: {record.body}" if failed and record.body else ""
+    return " ".join(_parts(record)).removeprefix(FRAME)
+
+
+def _parts(record: Record) -> Iterator[str]:
+    if record.body:
+        yield record.body
+    for call in record.meta.get("tool_calls", ()):
+        yield f"*uses {call['name']} {call['arguments']}*"
