@@ -71,8 +71,8 @@ def test_lint_prints_nothing_for_a_good_preset(call, write) -> None:
 
 def test_lint_names_variables_that_are_never_set(call, write) -> None:
     file = a_file(
-        a_prompt("main", "{{getvar::tone}} {{getvar::mood}}"),
-        a_prompt("set", "{{setvar::mood::calm}}"),
+        a_prompt("main", "{{getvar::tone}} {{getvar::mood}} {{.place}} {{.hour ?? late}}"),
+        a_prompt("set", "{{setvar::mood::calm}}{{.place = quay}}"),
         before=("set", "main"),
     )
     called = call("preset", "lint", write("Vars.json", file))

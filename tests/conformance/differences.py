@@ -60,19 +60,49 @@ ON_PURPOSE: Final = (
         requirement="[ours]",
         cases=("fractions",),
     ),
+    Difference(
+        theirs="fills in greetings, version and notes of a card, and numbers of messages",
+        ours="does not know these macros",
+        requirement="[ours]",
+        cases=("card-21", "card-23", "card-empty-04", "chat-09"),
+    ),
+    Difference(
+        theirs="no longer knows `{{charJailbreak}}`",
+        ours="knows it",
+        requirement="[ours]",
+        cases=("card-08",),
+    ),
+    Difference(
+        theirs="moves braces in `{{.name ?? {{{text}}`",
+        ours="keeps them as they are written",
+        requirement="[ours]",
+        cases=("chance-016", "chance-019", "chance-053", "chance-102"),
+    ),
+    Difference(
+        theirs="runs macros in a remark that is inside another macro",
+        ours="runs no macro in a remark",
+        requirement="[ours]",
+        cases=("chance-038",),
+    ),
 )
-# Cases that no scenario can express, because an NPC only answers events: words of a quiet
-# generation, a nudge to continue, and another version of the last message.
+# Cases that no scenario can express. An NPC only answers events: there are no words of a quiet
+# generation, no nudge to continue, no other version of the last message, no line that is typed, and
+# no group of characters. A prompt does not depend on the model, or on when something was said.
 NOT_ASKED: Final = frozenset(
-    ("lore-continue", "lore-swipe", "injections-quiet", "rm-037", "rm-073", "rm-107", "rm-127")
+    (
+        *("lore-continue", "lore-swipe", "injections-quiet", "rm-037", "rm-073", "rm-107"),
+        *("rm-127", "group-00", "group-03", "time-33", "idle-one", "state-00", "state-01"),
+        *("state-04", "state-06", "input-empty", "input-macro", "chat-05", "chat-06"),
+        "chat-swipes-02",
+    )
 )
 # Cases with another answer that is not intended.
 OPEN: Final = frozenset(
     (
         # A persona at a note that is next to the main prompt: outside the lore around the note.
         "ra-194",
-        # Macros that are not known here yet.
-        *("scoped", "original-phi", "lore-keys-macro", "rm-056", "rm-091"),
+        # `{{char.name}}`, and an escaped brace in a text that is reversed.
+        *("unknown-09", "chance-035"),
     )
 )
 # Points that no public case shows.

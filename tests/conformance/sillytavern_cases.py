@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from evennia_ai.formats.scenario import run_scenario
 from tests.conformance import sillytavern_adapter as lore
 from tests.conformance import sillytavern_assembly_adapter as assembly
+from tests.conformance import sillytavern_macro_adapter as macros
 from tests.conformance.differences import NOT_ASKED, ON_PURPOSE, OPEN
 
 # In a case with this feature SillyTavern removes an uninvolved entry from an inclusion group.
@@ -57,7 +58,23 @@ def _ask(adapter: Any, case: Mapping[str, Any], defaults: Mapping[str, Any]) -> 
     return [adapter.answer(turn) for turn in made["turns"]]
 
 
+def _read_macros() -> dict[str, Case]:
+    path = Path(__file__).parent / "sillytavern-macros" / "macros.json"
+    file = json.loads(path.read_text("utf-8"))
+    defaults = file["context_defaults"]
+    return {
+        case["id"]: Case(
+            case["id"],
+            case,
+            lambda case=case: [macros.answer(case, defaults)],
+            [macros.wanted(case, defaults)],
+        )
+        for case in file["cases"]
+    }
+
+
 LORE: Final = _read("sillytavern", lore)
+MACROS: Final = _read_macros()
 PROMPTS: Final = _read("sillytavern-assembly", assembly)
 
 

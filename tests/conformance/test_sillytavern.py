@@ -1,7 +1,8 @@
 """Test that the rules `sillytavern` give the answers of SillyTavern 1.19.
 
-Each case of `sillytavern/*.json` (lore) and `sillytavern-assembly/*.json` (whole prompts) is one
-test. `differences.py` lists the cases in which the package differs.
+Each case of `sillytavern/*.json` (lore), `sillytavern-assembly/*.json` (whole prompts) and
+`sillytavern-macros/macros.json` is one test. `differences.py` lists the cases in which the package
+differs.
 """
 
 from collections import Counter
@@ -19,10 +20,11 @@ from tests.conformance.differences import (
     OPEN,
     render_differences,
 )
-from tests.conformance.sillytavern_cases import LORE, PROMPTS, Case, share_of
+from tests.conformance.sillytavern_cases import LORE, MACROS, PROMPTS, Case, share_of
 
 DIFFERENT = {name: one for one in ON_PURPOSE for name in one.cases}
 LISTED = {*DIFFERENT, *NOT_ASKED, *OPEN}
+ALL = {**PROMPTS, **MACROS}
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "scenarios.md"
 
 
@@ -58,7 +60,12 @@ def test_prompt_equals_the_one_that_sillytavern_assembled(case: Case) -> None:
     assert ours(case) == case.theirs
 
 
-@pytest.mark.parametrize("case", _params(PROMPTS, LISTED & PROMPTS.keys()))
+@pytest.mark.parametrize("case", _params(MACROS, MACROS.keys() - LISTED))
+def test_macro_case_gives_the_text_and_variables_of_sillytavern(case: Case) -> None:
+    assert ours(case) == case.theirs
+
+
+@pytest.mark.parametrize("case", _params(ALL, LISTED))
 def test_listed_difference_to_sillytavern_still_exists(case: Case) -> None:
     assert ours(case) != case.theirs
 
@@ -86,7 +93,9 @@ def test_text_deeper_than_a_cut_history_is_placed_at_the_history_s_top() -> None
     assert made[at + 1 :] == told[at + 1 :]
 
 
-@pytest.mark.parametrize(("cases", "least", "count"), [(LORE, 99, 300), (PROMPTS, 96, 180)])
+@pytest.mark.parametrize(
+    ("cases", "least", "count"), [(LORE, 99, 300), (PROMPTS, 99, 180), (MACROS, 99, 200)]
+)
 def test_share_of_cases_that_agree_with_sillytavern_is_high(
     cases: dict[str, Case], least: int, count: int
 ) -> None:
@@ -98,7 +107,7 @@ def test_share_of_cases_that_agree_with_sillytavern_is_high(
 def test_listed_differences_name_existing_cases_once() -> None:
     names = [*NOT_ASKED, *OPEN, *(name for one in ON_PURPOSE for name in one.cases)]
     assert len(names) == len(set(names))
-    assert set(names) <= PROMPTS.keys()
+    assert set(names) <= ALL.keys()
 
 
 def test_documentation_has_the_table_of_differences_on_purpose() -> None:

@@ -98,6 +98,8 @@ class Fields:
             return known[2]
         meter = Meter(FIELDS_WORK)
         texts = {name: "" for name in FIELDS if name not in self._fields}
+        # A field in a field is empty, as in SillyTavern.
+        values = {**_NO_FIELDS, **values}
         for name, held in self._fields.items():
             if contained or not held.contained:
                 # A field that cannot be rendered gets no value, so its name stays as written in

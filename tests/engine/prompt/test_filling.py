@@ -63,11 +63,11 @@ def test_card_field_without_grant_cannot_be_passed_on_in_a_variable() -> None:
     assert "[{{description}}]" in texts(prompt)
 
 
-def test_card_field_whose_text_names_the_field_itself_is_expanded_once() -> None:
+def test_card_field_in_the_text_of_a_card_field_is_empty() -> None:
     prompt = the_prompt(
         [a_field("{{description}}!", enabled=False), a_component("{{description}}")]
     )
-    assert texts(prompt) == ["{{description}}!"]
+    assert texts(prompt) == ["!"]
 
 
 def test_builders_text_before_the_history_may_not_use_the_last_message() -> None:

@@ -1,28 +1,36 @@
 """Chunks: the literal texts and macros into which a template is split, and their expansion.
 
 Chunks are expanded once, in the order in which they are written: a later chunk can read variables
-that an earlier one set.
+that an earlier one set. Of a condition only the chosen branch is expanded, and of `??` and `||`
+only the value that is used. The result of a macro is never parsed again.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from evennia_ai.engine.errors import TemplateError
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.memo import typed_frozen_row
-from evennia_ai.engine.prompt.templates.clock import clock_text
-from evennia_ai.engine.prompt.templates.value_names import CLOCK, OUTLET
-from evennia_ai.engine.prompt.templates.variables import Operation, Variable, Variables
+from evennia_ai.engine.prompt.templates.clock import clock_text, time_between
+from evennia_ai.engine.prompt.templates.value_names import CLOCK
+from evennia_ai.engine.prompt.templates.variables import (
+    Operation,
+    Variable,
+    Variables,
+    is_true,
+    operate,
+)
 from evennia_ai.engine.prompt.templates.work import COPIED_A_UNIT, MAX_FILLED, Meter
 
-_ESCAPED_COMMA: Final = "\x00"
 HIDDEN_KEY: Final = "hidden_key"
 MAX_SIDES: Final = 10**9
 MAX_DICE: Final = 100
 """The most dice that one `{{roll 2d6}}` throws. With more dice, its result is empty."""
 MAX_CHOICES: Final = 1_000
 """The most values from which one `{{random}}` or `{{pick}}` chooses. Further values are ignored."""
+MAX_REPEATED: Final = 1_000
+"""The most blanks or line breaks that one `{{space::4}}` or `{{newline::2}}` makes."""
 
 
 class Run(NamedTuple):
@@ -39,8 +47,8 @@ class Run(NamedTuple):
 
 
 # A function that returns the result of a macro that reads no values. Its arguments are the macro's
-# argument, the key of its place in the text, and the random numbers.
-Roller = Callable[[str, tuple[object, ...], Dice], str]
+# arguments, the key of its place in the text, and the random numbers.
+Roller = Callable[[Sequence[str], tuple[object, ...], Dice], str]
 
 
 @typed_frozen_row
@@ -53,66 +61,50 @@ class Value:
 
 @typed_frozen_row
 class Roll:
-    """A macro whose result depends on its argument and random numbers. `place` is its offset."""
+    """A macro whose result depends on its arguments and random numbers. `place` is its offset."""
 
     name: str
-    argument: str
+    arguments: tuple[str, ...]
     place: int
 
-    def text(self, run: Run) -> str:
-        """Return the result of the macro, after charging its work."""
-        return ROLLERS[self.name](self.argument, (run.seed, self.place), run.dice)
-
-
-@typed_frozen_row
-class Choice:
-    """A macro `random` or `pick` among texts that contain macros. All texts are expanded."""
-
-    name: str
-    choices: tuple["Chunks", ...]
-    place: int
+    @property
+    def inner(self) -> tuple["Chunks", ...]:
+        """The chunks inside the macro: none."""
+        return ()
 
     def text(self, run: Run) -> str:
-        """Return the chosen text."""
-        made = [join_chunks(choice, run) for choice in self.choices]
-        return _chosen(made, self.name, (run.seed, self.place), run.dice)
+        """Return the result of the macro."""
+        return ROLLERS[self.name](self.arguments, (run.seed, self.place), run.dice)
 
 
 @typed_frozen_row
 class Computed:
-    """A macro `reverse` or `roll` whose argument contains macros.
-
-    If an inner macro stays as written, the whole macro does, too. Otherwise the result would show
-    the inner macro reversed.
-    """
+    """A macro such as `reverse`, `roll` or `random` whose arguments contain macros."""
 
     name: str
-    argument: "Chunks"
+    inner: tuple["Chunks", ...]
     place: int
-    written: str
 
     def text(self, run: Run) -> str:
-        """Expand the macro's argument and return the result for it."""
-        for chunk in nested_chunks(self.argument):
-            if isinstance(chunk, TimeMacro) and CLOCK not in run.values:
-                return self.written
-            if not isinstance(chunk, Value) or chunk.name.startswith(OUTLET):
-                continue  # unlike other values, an outlet without entries gives an empty text
-            if chunk.name not in run.values:
-                return self.written
-        argument = join_chunks(self.argument, run)
-        run.meter.pay(_work_of_roll(Roll(self.name, argument, self.place)))
-        return ROLLERS[self.name](argument, (run.seed, self.place), run.dice)
+        """Expand the macro's arguments and return the result for them."""
+        arguments = tuple([join_chunks(chunks, run) for chunks in self.inner])
+        run.meter.pay(_work_of_roll(Roll(self.name, arguments, self.place)))
+        return ROLLERS[self.name](arguments, (run.seed, self.place), run.dice)
 
 
 @typed_frozen_row
 class VariableMacro:
-    """A macro that sets or reads a variable. Its name and its value may contain macros."""
+    """A macro that sets or reads a variable. Its name and its arguments may contain macros."""
 
     operation: Operation
     is_global: bool
     name: "Chunks"
-    value: "Chunks" = ()
+    arguments: tuple["Chunks", ...] = ()
+
+    @property
+    def inner(self) -> tuple["Chunks", ...]:
+        """The chunks inside the macro."""
+        return (self.name, *self.arguments)
 
     @property
     def variable(self) -> Variable | None:
@@ -121,19 +113,55 @@ class VariableMacro:
         return Variable("".join(map(str, self.name)).strip(), self.is_global) if is_plain else None
 
     def text(self, run: Run) -> str:
-        """Set or read the variable, and return the text that replaces the macro."""
+        """Do the operation on the variable, and return the text that replaces the macro."""
         kept = run._replace(values=run.kept)
         variable = Variable(join_chunks(self.name, kept).strip(), self.is_global)
-        if self.operation == "get":
-            return run.variables.get(variable)
-        if self.operation in ("inc", "dec"):
-            return run.variables.add(variable, "1" if self.operation == "inc" else "-1")
-        value = join_chunks(self.value, kept)
-        if self.operation == "set":
-            run.variables.set(variable, value)
-        else:
-            run.variables.add(variable, value)
-        return ""
+
+        def expand_argument(index: int) -> str:
+            return join_chunks(self.arguments[index], kept)
+
+        return operate(self.operation, run.variables, variable, expand_argument)
+
+
+@typed_frozen_row
+class Condition:
+    """The macro `{{if test}}...{{else}}...{{/if}}`. Only the chosen branch is expanded."""
+
+    test: "Chunks"
+    is_inverted: bool
+    then: "Chunks"
+    otherwise: "Chunks" = ()
+    keeps_blanks: bool = False
+    """True if blanks around a branch are kept (`{{#if}}`)."""
+
+    @property
+    def inner(self) -> tuple["Chunks", ...]:
+        """The chunks inside the macro."""
+        return self.test, self.then, self.otherwise
+
+    def text(self, run: Run) -> str:
+        """Return the branch that the test chooses."""
+        is_met = is_true(join_chunks(self.test, run)) is not self.is_inverted
+        text = join_chunks(self.then if is_met else self.otherwise, run)
+        return text if self.keeps_blanks else text.strip()
+
+
+@typed_frozen_row
+class Scoped:
+    """A text between a macro such as `{{reverse}}` and its end, without the blanks around it."""
+
+    chunks: "Chunks"
+    keeps_blanks: bool = False
+
+    @property
+    def inner(self) -> tuple["Chunks", ...]:
+        """The chunks inside the macro."""
+        return (self.chunks,)
+
+    def text(self, run: Run) -> str:
+        """Return the expanded text."""
+        text = join_chunks(self.chunks, run)
+        return text if self.keeps_blanks else text.strip()
 
 
 @typed_frozen_row
@@ -144,6 +172,7 @@ class TimeMacro:
     utc_hours: int | None
     """The offset from UTC in hours; None for the time zone of the clock."""
     written: str
+    inner: tuple["Chunks", ...] = ()
 
     def text(self, run: Run) -> str:
         """Return the time of the turn in the format of the macro."""
@@ -155,25 +184,18 @@ class TimeMacro:
 class Trim:
     """The macro `{{trim}}`, which removes the line breaks around it."""
 
+    inner: tuple["Chunks", ...] = ()
+
     def text(self, run: Run) -> str:
         """Return an empty text; `trim_line_breaks` does the work of `{{trim}}`."""
         return ""
 
 
-@typed_frozen_row
-class Noop:
-    """The macro `{{noop}}`, an empty text. A `{{trim}}` removes no line breaks across it."""
-
-    def text(self, run: Run) -> str:
-        """Return the text of `{{noop}}`, which is empty."""
-        return ""
-
-
-Special = Choice | Computed | VariableMacro | TimeMacro | Trim | Noop
+Special = Computed | VariableMacro | Condition | Scoped | TimeMacro | Trim
 Plain = str | Value | Roll
 Chunk = Plain | Special
 Chunks = tuple[Chunk, ...]
-SPECIAL: Final = (Choice, Computed, VariableMacro, TimeMacro, Trim, Noop)
+SPECIAL: Final = (Computed, VariableMacro, Condition, Scoped, TimeMacro, Trim)
 
 
 def join_chunks(chunks: Chunks, run: Run) -> str:
@@ -195,38 +217,27 @@ def join_chunks(chunks: Chunks, run: Run) -> str:
         raise TemplateError(f"makes more than {MAX_FILLED} characters; name its values less often")
     run.meter.pay(length // COPIED_A_UNIT)
     trims = [at for at, chunk in enumerate(chunks) if isinstance(chunk, Trim)]
-    if not trims:
-        return "".join(texts)
-    noops = [at for at, chunk in enumerate(chunks) if isinstance(chunk, Noop)]
-    return "".join(trim_line_breaks(texts, trims, noops))
+    return "".join(trim_line_breaks(texts, trims) if trims else texts)
 
 
-def trim_line_breaks(
-    texts: Iterable[str], trims: Iterable[int], noops: Iterable[int] = ()
-) -> list[str]:
+def trim_line_breaks(texts: Iterable[str], trims: Iterable[int]) -> list[str]:
     """Return the texts without the line breaks around each `{{trim}}`, across empty texts.
 
     Args:
         texts: The texts, one for each macro.
         trims: The indexes of `trim` macros.
-        noops: The indexes of `noop` macros. The line breaks before and after a `noop` stay, as in
-            SillyTavern's first engine, which removes `noop` only after trimming. Presets rely on
-            that.
     """
-    trimming, holding = frozenset(trims), frozenset(noops)
+    trimming = frozenset(trims)
     made: list[str] = []
-    held = 0  # the number of texts before each `noop` whose line breaks are kept
     is_trimming = False
     for at, text in enumerate(texts):
         if at in trimming:
-            while len(made) > held:
+            while made:
                 left = made.pop().rstrip(_BREAKS)
                 if left:
                     made.append(left)
                     break
             is_trimming = True
-        elif at in holding:
-            held, is_trimming = len(made), False
         else:
             made.append(text.lstrip(_BREAKS) if is_trimming else text)
             is_trimming = is_trimming and not made[-1]
@@ -240,13 +251,9 @@ def nested_chunks(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     """Yield all chunks (literal texts and macros), each followed by those inside it."""
     for chunk in chunks:
         yield chunk
-        if isinstance(chunk, VariableMacro):
-            yield from nested_chunks((*chunk.name, *chunk.value))
-        elif isinstance(chunk, Choice):
-            for choice in chunk.choices:
-                yield from nested_chunks(choice)
-        elif isinstance(chunk, Computed):
-            yield from nested_chunks(chunk.argument)
+        if isinstance(chunk, SPECIAL):
+            for inner in chunk.inner:
+                yield from nested_chunks(inner)
 
 
 # The units of work (module `work`) for expanding each kind of chunk, without the chunks inside it
@@ -261,16 +268,11 @@ _CHOICE_WORK: Final = 60  # the work for each `random`, `pick` or throw of dice
 _DIE_WORK: Final = 7  # the work for each further die of a throw
 _REMARK_WORK: Final = 3
 _CHOSEN_FROM_A_UNIT: Final = (
-    4  # the number of characters of a list of values that one unit of work can split
+    4  # the number of characters of a list of values that one unit of work can read
 )
 _REVERSED_A_UNIT: Final = 20
-_CHANGE_WORK: Final[Mapping[Operation, int]] = {
-    "get": 25,
-    "set": 40,
-    "add": 45,
-    "inc": 45,
-    "dec": 45,
-}
+_READ_WORK: Final = 25  # the work for reading a variable or testing a condition
+_CHANGE_WORK: Final = 45  # the work for any other operation on a variable
 
 
 def work_of(chunks: Iterable[Chunk]) -> int:
@@ -284,53 +286,44 @@ def work_of(chunks: Iterable[Chunk]) -> int:
         elif isinstance(chunk, Roll):
             work += _work_of_roll(chunk)
         elif isinstance(chunk, VariableMacro):
-            work += _CHANGE_WORK[chunk.operation]
+            work += _READ_WORK if chunk.operation == "get" else _CHANGE_WORK
+        elif isinstance(chunk, Condition):
+            work += _READ_WORK
         elif isinstance(chunk, TimeMacro):
             work += _MOMENT_WORK + len(chunk.pattern) * _FORMATTED_WORK
         else:
-            work += _CHOICE_WORK if isinstance(chunk, Choice) else _TRIM_WORK
+            work += _CHOICE_WORK if isinstance(chunk, Computed) else _TRIM_WORK
     return work
 
 
 def _work_of_roll(roll: Roll) -> int:
+    length = sum(map(len, roll.arguments))
     if roll.name in CHOOSING:
-        return _CHOICE_WORK + len(roll.argument) // _CHOSEN_FROM_A_UNIT
+        return _CHOICE_WORK + length // _CHOSEN_FROM_A_UNIT
     if roll.name == "roll":
-        found = _DICE.fullmatch(roll.argument)
+        found = _DICE.fullmatch(roll.arguments[0])
         dice = min(int(found[1] or 1), MAX_DICE) if found else 0
         return _CHOICE_WORK + _DIE_WORK * dice
-    return _REMARK_WORK + len(roll.argument) // _REVERSED_A_UNIT
+    if roll.name == "timediff":
+        return 2 * _MOMENT_WORK
+    return _REMARK_WORK + length // _REVERSED_A_UNIT
 
 
-def _choices(argument: str) -> list[str]:
-    """Split the argument `A,B` (or `A::B`) of `random` or `pick` into its values.
-
-    Blanks around a comma are removed, as in SillyTavern.
-    """
-    hidden = argument.replace("\\,", _ESCAPED_COMMA)
-    if "::" in hidden:
-        choices = hidden.split("::", MAX_CHOICES)
-    else:
-        choices = [choice.strip() for choice in hidden.split(",", MAX_CHOICES)]
-    return [choice.replace(_ESCAPED_COMMA, ",") for choice in choices[:MAX_CHOICES]]
+def _chosen(choices: Sequence[str], share: float) -> str:
+    return choices[int(share * len(choices))] if choices else ""
 
 
-def _chosen(choices: list[str], name: str, place: tuple[object, ...], dice: Dice) -> str:
-    share = dice.pick(name, *place) if name == "pick" else dice.roll(name, *place)
-    return choices[int(share * len(choices))]
+def _random(arguments: Sequence[str], place: tuple[object, ...], dice: Dice) -> str:
+    return _chosen(arguments, dice.roll("random", *place))
 
 
-def _random(argument: str, place: tuple[object, ...], dice: Dice) -> str:
-    return _chosen(_choices(argument), "random", place, dice)
+def _pick(arguments: Sequence[str], place: tuple[object, ...], dice: Dice) -> str:
+    return _chosen(arguments, dice.pick("pick", *place))
 
 
-def _pick(argument: str, place: tuple[object, ...], dice: Dice) -> str:
-    return _chosen(_choices(argument), "pick", place, dice)
-
-
-def _roll(argument: str, place: tuple[object, ...], dice: Dice) -> str:
+def _roll(arguments: Sequence[str], place: tuple[object, ...], dice: Dice) -> str:
     """Return the sum of the dice in a `roll` macro, such as `2d6`; "" if it names no dice."""
-    found = _DICE.fullmatch(argument)
+    found = _DICE.fullmatch(arguments[0])
     if not found:
         return ""
     count, sides = int(found[1] or 1), int(found[2].replace("%", "100"))
@@ -345,13 +338,28 @@ def _roll(argument: str, place: tuple[object, ...], dice: Dice) -> str:
 _DICE: Final = re.compile(
     r"\s*(?:([0-9]{1,3})?d)?(%|[0-9]{1,10})([+-][0-9]{1,6})?\s*", re.IGNORECASE
 )
+_COUNT: Final = re.compile(r"\s*([0-9]{1,6})\s*")
 
 
-def _reverse(argument: str, place: tuple[object, ...], dice: Dice) -> str:
-    return argument[::-1]
+def _repeat(text: str) -> Roller:
+    """Return a macro that repeats a text: once, or as often as its argument says."""
+
+    def repeat(arguments: Sequence[str], place: tuple[object, ...], dice: Dice) -> str:
+        found = _COUNT.fullmatch(arguments[0]) if arguments else None
+        return text * (min(int(found[1]), MAX_REPEATED) if found else not arguments)
+
+    return repeat
 
 
-def _nothing(argument: str, place: tuple[object, ...], dice: Dice) -> str:
+def _reverse(arguments: Sequence[str], place: tuple[object, ...], dice: Dice) -> str:
+    return arguments[0][::-1]
+
+
+def _timediff(arguments: Sequence[str], place: tuple[object, ...], dice: Dice) -> str:
+    return time_between(arguments[0], arguments[1])
+
+
+def _nothing(arguments: Sequence[str], place: tuple[object, ...], dice: Dice) -> str:
     return ""
 
 
@@ -360,11 +368,14 @@ ROLLERS: Final[Mapping[str, Roller]] = {
     "pick": _pick,
     "roll": _roll,
     "reverse": _reverse,
+    "newline": _repeat("\n"),
+    "space": _repeat(" "),
+    "noop": _nothing,
+    "else": _nothing,
+    "timediff": _timediff,
     "//": _nothing,
     HIDDEN_KEY: _nothing,
-    "comment": _nothing,
 }
-REMARKS: Final = frozenset({"//", HIDDEN_KEY, "comment"})
 CHOOSING: Final = frozenset({"random", "pick"})
 ROLLED: Final = CHOOSING | {"roll"}
 # The macros whose random result changes in each turn. A `pick` keeps its result.

@@ -6,7 +6,7 @@ of SillyTavern's `{{datetimeformat}}` (moment.js), always in English.
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Final
 
 from evennia_ai.engine.errors import TemplateError
@@ -131,6 +131,45 @@ def clock_values(now: str) -> dict[str, str]:
         return {}
     moment = datetime.fromisoformat(now)
     return {CLOCK: now, **{name: format_moment(moment, form) for name, form in _NAMED.items()}}
+
+
+# For each unit: the most of it that a duration has in this unit, the words for one and for several
+_DURATIONS: Final = (
+    (60.0, 44, "a minute", "{} minutes"),
+    (3600.0, 21, "an hour", "{} hours"),
+    (86400.0, 25, "a day", "{} days"),
+    (86400 * 30.436875, 10, "a month", "{} months"),
+    (86400 * 365.2425, 10**6, "a year", "{} years"),
+)
+
+
+def time_between(moment: str, other: str) -> str:
+    """Return how long one moment is after another one, in the words of moment.js.
+
+    Examples are "in 3 hours" and "a month ago".
+    """
+    try:
+        one, two = (_utc(datetime.fromisoformat(text.strip())) for text in (moment, other))
+    except (ValueError, OverflowError):
+        return "Invalid date"
+    seconds = (one - two).total_seconds()
+    words = _duration(abs(seconds))
+    return f"in {words}" if seconds > 0 else f"{words} ago"
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def _duration(seconds: float) -> str:
+    words = "a few seconds"
+    if round(seconds) > 44:
+        for unit, most, one, several in _DURATIONS:
+            count = int(seconds / unit + 0.5)
+            words = one if count <= 1 else several.format(count)
+            if count <= most:
+                break
+    return words
 
 
 def clock_text(now: str, pattern: str, utc_hours: int | None) -> str:

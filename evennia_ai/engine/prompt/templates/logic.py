@@ -21,7 +21,6 @@ from jinja2.visitor import NodeTransformer
 from evennia_ai.engine.errors import TemplateError
 from evennia_ai.engine.prompt.templates.chunks import (
     Chunk,
-    Noop,
     Run,
     Trim,
     Value,
@@ -158,7 +157,7 @@ class CheckedLogic:
         run.meter.pay(made.length // COPIED_A_UNIT)
         if not made.trims:
             return "".join(made.texts)
-        return "".join(trim_line_breaks(made.texts, made.trims, made.noops))
+        return "".join(trim_line_breaks(made.texts, made.trims))
 
     def _line_of(self, error: Exception) -> int | None:
         """Return the line of the template at which rendering failed; None if it is not known."""
@@ -169,16 +168,15 @@ class CheckedLogic:
 
 
 class _Made:
-    """The text rendered so far, and the places of `trim` and `noop` macros in it."""
+    """The text rendered so far, and the places of `trim` macros in it."""
 
-    __slots__ = ("length", "noops", "run", "texts", "trims")
+    __slots__ = ("length", "run", "texts", "trims")
 
     def __init__(self, run: Run) -> None:
         self.run = run
         self.texts: list[str] = []
         self.length = 0
         self.trims: list[int] = []
-        self.noops: list[int] = []
 
 
 class _MacroValue:
@@ -193,8 +191,6 @@ class _MacroValue:
     def __str__(self) -> str:
         if isinstance(self._chunk, Trim):
             self._made.trims.append(len(self._made.texts))
-        elif isinstance(self._chunk, Noop):
-            self._made.noops.append(len(self._made.texts))
         return join_chunks((self._chunk,), self._made.run)
 
 

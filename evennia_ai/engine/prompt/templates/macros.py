@@ -1,53 +1,50 @@
 """Macros: splitting a text into literal parts and macros, and the rule of each macro.
 
-The known macros are those of the card standard (Card V3, "Curly braced syntaxes", and V1's
-`<USER>`, `<BOT>`, `<CHAR>`) and those of SillyTavern that presets need: variables, `trim`,
-`newline`, `noop`, and dice such as `{{roll 2d6}}`. Names ignore case. An unknown macro stays as
-written.
+The macros are those of the card standard (Card V3, "Curly braced syntaxes", and V1's `<USER>`,
+`<BOT>`, `<CHAR>`) and those of the macro engine 2.0 of SillyTavern 1.19 that a game can fill in:
 
-A macro is either expanded or sent exactly as written. The outermost braces are decided first. A
-known macro may contain others, which are expanded first and in their order. Inside an unknown macro
-nothing is expanded. A result is never parsed again, so the text of a value is never a macro.
+    {{name}} {{name::one::two}} {{name:all of it}} {{name all of it}}
+    {{name}} a text, the last argument {{/name}}     a scoped macro; `{{#name}}` keeps its blanks
+    {{if test}} ... {{else}} ... {{/if}}             a condition; `!` before the test inverts it
+    {{.name}} {{.name = 1}} {{$name ?? none}}        short forms for local and global variables
+    {{// remark}} {{//}} ... {{///}}                 remarks
+    \\{ \\}                                          braces that are no macro
+
+Names ignore case. A macro with a wrong number of arguments stays as written, and so does an unknown
+one, but the macros inside it are expanded. A result is never parsed again, so the text of a value
+is never a macro. Parsing is one pass over the braces, and nesting is limited.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from evennia_ai.engine.errors import FormatError
+from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.templates.chunks import (
     CHOOSING,
+    HIDDEN_KEY,
     MAX_CHOICES,
-    REMARKS,
+    ROLLED,
     ROLLERS,
-    Choice,
     Chunk,
     Chunks,
     Computed,
-    Noop,
+    Condition,
     Roll,
+    Scoped,
     TimeMacro,
     Trim,
     Value,
     VariableMacro,
 )
-from evennia_ai.engine.prompt.templates.value_names import OUTLET
+from evennia_ai.engine.prompt.templates.value_names import ALIASES, OUTLET, is_known_value
 from evennia_ai.engine.prompt.templates.variables import Operation
 
-# If there is an odd number of braces in a row, the first brace is literal text, as in SillyTavern:
-# `{{{user}}` becomes `{Anna`.
-_BRACES: Final = re.compile(r"\{\{+|\}\}")
-_BRACES_OR_V1: Final = re.compile(_BRACES.pattern + r"|<(?ai:user|bot|char)>")
-_SIMPLE: Final = re.compile(r"\{\{[^{}<]*\}\}")
-_SIMPLE_OR_V1: Final = re.compile(_SIMPLE.pattern + r"|<(?ai:user|bot|char)>")
-_NAME: Final = re.compile(r"\{\{\s*[A-Za-z_][A-Za-z0-9_]*\s*\}\}|<.*")
-_REMARK: Final = re.compile(r"\{\{\s*(?://(?:\s*\}\})?|comment\s*\}\})", re.IGNORECASE)
-_REMARK_END: Final = re.compile(r"\{\{\s*/\s*(?://|comment)\s*\}\}", re.IGNORECASE)
-# The blanks around the name of an outlet are removed after matching. If the pattern matched them,
-# a long run of blanks would take quadratic time.
-_OUTLET: Final = re.compile(r"\s*outlet\s*::(.*)", re.IGNORECASE | re.DOTALL)
-_V1_NAMES: Final = {"user": "user", "bot": "char", "char": "char"}
 MAX_LEVELS: Final = 20
 """The deepest nesting of macros. Macros nested deeper stay as written."""
 
@@ -101,16 +98,14 @@ def check_macros(
             )
 
 
-# Macros that consist of one word, like named values, but have a function of their own
-_PLAIN_WORDS: Final[Mapping[str, Chunk]] = {"trim": Trim(), "newline": "\n", "noop": Noop()}
-
-
 class Split(NamedTuple):
     """A text that is split into literal parts and macros, together called chunks."""
 
     chunks: Chunks
     foreign: tuple[str, ...]
     """The unknown macros: each `{{...}}` that stays as written."""
+    unclosed: tuple[int, ...] = ()
+    """The offsets of braces that are never closed."""
 
 
 def split_macros(text: str, *, v1_names: bool) -> Split:
@@ -120,268 +115,593 @@ def split_macros(text: str, *, v1_names: bool) -> Split:
         text: The text.
         v1_names: True if `<USER>`, `<BOT>` and `<CHAR>` are macros, too, as in texts of cards.
     """
-    foreign: list[str] = []
-    made = split_chunks(text, _Splitting(v1_names, foreign))
-    return Split(tuple([chunk for _, chunk in made]), tuple(foreign))
+    if (chunks := _names_only(text, v1_names=v1_names)) is not None:
+        return Split(chunks, ())
+    parser = _Parser(text, v1_names=v1_names)
+    return Split(parser.chunks(), tuple(parser.foreign), tuple(parser.unclosed))
 
 
-class _Splitting(NamedTuple):
-    v1_names: bool = False
-    foreign: list[str] | None = None
+_NAME: Final = re.compile(r"(\{\{[ ]?[A-Za-z_][A-Za-z0-9_]{0,39}[ ]?\}\})")
 
 
-_PLAINLY: Final = _Splitting()
+def _names_only(text: str, *, v1_names: bool) -> Chunks | None:
+    """Return the chunks of a text whose macros are only names of values; None for any other text.
+
+    Most texts are like that, and this takes a third of the time.
+    """
+    parts = _NAME.split(text)
+    if "\\" in text or "{{{" in text or len(parts) // 2 != text.count("{{"):
+        return None
+    values = [_value_named(written) for written in parts[1::2]]
+    if None in values:
+        return None
+    made: list[Chunk] = []
+    for at, part in enumerate(parts):
+        value = values[at // 2] if at % 2 else None
+        if value is not None:
+            made.append(value)
+        elif part:
+            made += _literal_chunks(part, v1_names=v1_names)
+    return tuple(made)
 
 
-def split_chunks(
-    text: str, how: _Splitting = _PLAINLY, *, place: int = 0, level: int = 0
-) -> list[tuple[str, Chunk]]:
+@lru_cache(maxsize=1024)
+def _value_named(written: str) -> Value | None:
+    """Return the value that a macro names; None if the macro is more than a name."""
+    name = written[2:-2].strip().lower()
+    is_more = name in _ARITIES or name in _GLOBALS or _ZONE.fullmatch(name)
+    return None if is_more else Value(ALIASES.get(name, name), written)
+
+
+def split_chunks(text: str, *, place: int = 0) -> list[tuple[str, Chunk]]:
     """Split a text into literal parts and macros; return each after its written form.
+
+    An unknown macro is one part, whose chunk is its written form.
 
     Args:
         text: The text.
-        how: The rules for splitting.
         place: The offset of this text in the whole text. It decides the rolls of dice.
-        level: The depth of nesting.
     """
-    made: list[tuple[str, Chunk]] = []
-    done = 0
-    for macro in _outermost_spans(text, v1_names=how.v1_names):
-        if macro.start > done:
-            literal = text[done : macro.start]
-            made.append((literal, literal))
-        written = text[macro.start : macro.end]
-        made.append(
-            (written, _parse_chunk(written, macro, how, place=place + macro.start, level=level))
-        )
-        done = macro.end
-    if done < len(text):
-        made.append((text[done:], text[done:]))
-    return made
-
-
-class _Span(NamedTuple):
-    """The range of a macro, from its first to its last brace, or of a V1 name such as `<USER>`."""
-
-    start: int
-    end: int
-    holds: bool = False
-    """True if the macro contains other macros."""
-    is_block: bool = False
-    """True if the range is a block remark: `{{//}} ... {{///}}`."""
-
-
-def _outermost_spans(text: str, *, v1_names: bool) -> list[_Span]:
-    """Return the ranges of all macros that are not inside another macro, in one pass."""
-    has_names = v1_names and "<" in text
-    # Most texts have no nested macros. For them, one regular expression finds all macros in half
-    # the time.
-    simple = (_SIMPLE_OR_V1 if has_names else _SIMPLE).finditer(text)
-    spans = [_Span(found.start(), found.end()) for found in simple]
-    count = sum(text[span.start] == "{" for span in spans) if has_names else len(spans)
-    if "{{{" in text or count < text.count("{{"):
-        spans = _outermost_of_nested(text, v1_names=has_names)
-    return _with_blocks(text, spans) if "/" in text else spans
-
-
-def _outermost_of_nested(text: str, *, v1_names: bool) -> list[_Span]:
-    opened: list[int] = []
-    spans: list[_Span] = []
-    for found in (_BRACES_OR_V1 if v1_names else _BRACES).finditer(text):
-        start, end = found.span()
-        if text[start] == "{":
-            opened.extend(range(start + (end - start) % 2, end, 2))
-        elif text[start] == "<":
-            spans.append(_Span(start, end))
-        elif opened:
-            start, holds = opened.pop(), False
-            while spans and spans[-1].start > start:
-                spans.pop()
-                holds = True
-            spans.append(_Span(start, end, holds))
-    return spans
+    return _Parser(text, place=place).written_chunks()
 
 
 def block_remarks(text: str) -> list[tuple[int, int]]:
     """Return the start and end of each block remark, `{{//}} ... {{///}}`."""
-    spans = _outermost_spans(text, v1_names=False)
-    return [(span.start, span.end) for span in spans if span.is_block]
+    parser = _Parser(text)
+    return [
+        (one.start, one.end) for one in parser.items if isinstance(one, _Macro) and one.is_block
+    ]
 
 
-def _with_blocks(text: str, spans: list[_Span]) -> list[_Span]:
-    """Return the ranges of macros, each block remark as one (SillyTavern, Macros 2.0)."""
-    made: list[_Span] = []
-    bare: list[int] = []
-    # the starts of remarks with text, which open a block only if no remark without text is open
-    texts: list[int] = []
-    for span in spans:
-        opened = bare or texts
-        is_end = _REMARK_END.fullmatch(text, span.start, span.end)
-        if is_end and opened:
-            first = opened.pop()
-            made[first:] = [_Span(made[first].start, span.end, is_block=True)]
-            while texts and texts[-1] >= first:
-                texts.pop()
-            continue
-        if not is_end and (remark := _REMARK.match(text, span.start, span.end)):
-            (bare if remark.end() == span.end else texts).append(len(made))
-        made.append(span)
-    return made
+# Finding macros: one pass over the braces of a text
+
+_RUNS: Final = re.compile(r"\{\{+|\}\}")
 
 
-def _parse_chunk(written: str, span: _Span, how: _Splitting, *, place: int, level: int) -> Chunk:
-    """Return the chunk of a macro, or its written form if the macro is unknown."""
-    if span.is_block:
-        return Roll("//", "", place)
-    if not span.holds:
-        named = (_parse_value if len(written) > _LONG_NAME else _known_value)(written)
-        if named is not None:
-            return named
-    called = _parse_function(written[2:-2])
-    # a comment is always empty, so skip the macros inside it
-    if called is not None and called[0] in REMARKS:
-        return Roll(*called, place)
-    chunk: Chunk | None = None
-    if not span.holds:
-        chunk = Roll(*called, place) if called is not None else _parse_words(written)
-    elif level < MAX_LEVELS and called is not None:
-        chunk = _parse_computed(written, *called, how, place=place, level=level + 1)
-    if chunk is None and (variable := _VARIABLE.fullmatch(written[2:-2])):
-        chunk = _parse_variable_macro(variable, how, place=place + 2, level=level + 1)
-    if chunk is None:
-        if how.foreign is not None:
-            how.foreign.append(written)
-        return written
-    return chunk
+class _Span(NamedTuple):
+    """The range of a macro, from its first to its last brace, with the ranges of macros inside."""
+
+    start: int
+    end: int
+    inner: list["_Span"]
 
 
-def _parse_words(written: str) -> Value | TimeMacro | None:
-    """Return the chunk of an outlet or a time format, which have several words; else None."""
-    body = written[2:-2]
-    if outlet := _OUTLET.fullmatch(body):
-        name = outlet[1].strip()
-        return Value(OUTLET + name, "") if name and "\n" not in name else None
-    if moment := _MOMENT.fullmatch(body):
-        pattern, utc_hours = moment.groups()
-        if pattern:
-            return TimeMacro(pattern.strip(), None, written)
-        return TimeMacro("LT", int(utc_hours or 0), written)
-    return None
+_START: Final = attrgetter("start")
 
 
-def _parse_computed(
-    written: str, name: str, argument: str, how: _Splitting, *, place: int, level: int
-) -> Choice | Computed | None:
-    """Return the chunk of a `random`, `pick`, `reverse` or `roll` that contains other macros.
+def _spans(text: str) -> tuple[list[_Span], list[int]]:
+    """Return the ranges of all macros that are not inside another, and offsets of unclosed braces.
 
-    Returns None if a `reverse` or a `roll` contains an unknown macro. Then the whole macro stays as
-    written.
+    The last two braces of a longer row open a macro, as in SillyTavern. Inside a macro, a row of
+    more than two braces opens none, and neither does `{{}}`. Braces that are never closed are
+    literal.
     """
-    begin = place + len(written) - 2 - len(argument)
-    if name in CHOOSING:
-        parts = list(_split_argument(argument, most=MAX_CHOICES))
-        if len(parts) == 1:
-            apart = _split_argument(argument, most=MAX_CHOICES, separator=",")
-            parts = [(at + len(t) - len(t.lstrip()), t.strip()) for at, t in apart]
-        choices = (_chunks(t, how, place=begin + offset, level=level) for offset, t in parts)
-        return Choice(name, tuple(map(_without_escapes, choices)), place)
-    inner = _Splitting(how.v1_names, foreign=[])
-    chunks = _chunks(argument, inner, place=begin, level=level)
-    return None if inner.foreign else Computed(name, chunks, place, written)
+    opened: list[tuple[int, list[_Span]]] = []
+    current: list[_Span] = []
+    for found in _RUNS.finditer(text):
+        start, end = found.span()
+        if text[start] == "{":
+            if not opened or (end - start == 2 and text[end : end + 1] != "}"):
+                opened.append((end - 2, current))
+                current = []
+        elif opened:
+            begin, outer = opened.pop()
+            outer.append(_Span(begin, end, current))
+            current = outer
+    unclosed = [start for start, _ in opened]
+    while opened:
+        _, outer = opened.pop()
+        outer += current
+        current = outer
+    return current, unclosed
 
 
-def _chunks(text: str, how: _Splitting, *, place: int, level: int) -> Chunks:
-    return tuple(chunk for _, chunk in split_chunks(text, how, place=place, level=level))
+class _Literal(NamedTuple):
+    start: int
+    end: int
 
 
-def _parse_value(written: str) -> Chunk | None:
-    """Return the chunk for a name in braces or a V1 name; None for anything else."""
-    if not _NAME.fullmatch(written):
-        return None
-    name = written.strip("{}<>").strip().lower()
-    if written[0] == "<":
-        return Value(_V1_NAMES[name], written)
-    if name in _PLAIN_WORDS:
-        return _PLAIN_WORDS[name]
-    return Value(name, written)
+class _Macro(NamedTuple):
+    """A macro whose name is read, but whose arguments are not."""
+
+    start: int
+    end: int
+    inner: list[_Span]
+    name: str = ""
+    """The name in lower case; `//` for remarks, "." or "$" for the short form of a variable."""
+    flags: str = ""
+    after: int = 0
+    """The offset after the name."""
+    stop: int = 0
+    """The offset of the closing braces, which for a scoped macro are not those at its end."""
+    scope: Sequence["_Item"] | None = None
+    """The text between the macro and its end, if it has one."""
+    is_block: bool = False
+    """True for a remark with a text between its start and its end."""
 
 
-_LONG_NAME: Final = 100
-# texts use the same few names, so cache the chunks
-_known_value: Final = lru_cache(maxsize=1024)(_parse_value)
+_Item = _Literal | _Macro
 
-
-def _parse_function(body: str) -> tuple[str, str] | None:
-    """Return the name and the argument of a macro that takes an argument; None otherwise."""
-    if body.lstrip().startswith("//"):
-        return "//", ""
-    if dice := _ROLL.fullmatch(body):
-        return "roll", dice[1]
-    name, colon, argument = body.partition(":")
-    name = name.strip().lower()
-    # Card V3 writes one colon before the argument, SillyTavern two.
-    return (name, argument.removeprefix(":")) if colon and name in ROLLERS else None
-
-
-_ROLL: Final = re.compile(r"\s*roll\s+([^:\s{][^:{]*(?:\{\{.*)?|\{\{.*)", re.IGNORECASE | re.DOTALL)
-# The macros `{{datetimeformat YYYY}}`, `{{time_UTC+2}}` and `{{time::UTC+2}}` of SillyTavern
-_MOMENT: Final = re.compile(
-    r"\s*datetimeformat(?:\s*::|\s*:(?!:)|\s)(?=.*\S)(.*)"
-    r"|\s*time(?:_|\s*::?\s*|\s+)UTC([+-](?:[01]?[0-9]|2[0-3]))?\s*",
-    re.IGNORECASE | re.DOTALL,
+_HEAD: Final = re.compile(
+    r"\s*(?P<flags>(?:[!?~>#]\s*)*(?P<end>/\s*(?=[A-Za-z/]))?)"
+    r"(?:(?P<short>[.$])\s*(?P<variable>[A-Za-z](?:[\w-]*\w)?)|(?P<name>//|[A-Za-z_][\w-]*))",
+    re.ASCII,
 )
-
-
-_VARIABLE: Final = re.compile(
-    r"\s*(set|add|inc|dec|get)(global)?var\s*::(.*)", re.IGNORECASE | re.DOTALL
+_SEPARATOR: Final = re.compile(r"\s*(::?)|\s+")
+# The macros `{{time_UTC+2}}` and `{{time::UTC+2}}`. Any other zone of `{{time::...}}` is none.
+_ZONE: Final = re.compile(
+    r"time(?:_|\s*::?\s*|\s+)UTC([+-](?:[01]?[0-9]|2[0-3]))?\s*", re.IGNORECASE
 )
-
-
-def _parse_variable_macro(
-    found: re.Match[str], how: _Splitting, *, place: int, level: int
-) -> VariableMacro | None:
-    """Return the chunk of a variable macro; None if it is incomplete or nested too deeply."""
-    if level > MAX_LEVELS and "{{" in found[3]:
-        return None
-    operation, is_global = _OPERATIONS[found[1].lower()], found[2] is not None
-    takes_value = operation in ("set", "add")
-    parts = list(_split_argument(found[3], most=2 if takes_value else 1))
-    if len(parts) < 1 + takes_value or not parts[0][1].strip():
-        return None
-    begin = place + found.start(3)
-    made = [_chunks(text, how, place=begin + offset, level=level) for offset, text in parts]
-    return VariableMacro(operation, is_global, made[0], made[1] if takes_value else ())
-
-
-_OPERATIONS: Final[Mapping[str, Operation]] = {
-    "set": "set",
-    "add": "add",
-    "inc": "inc",
-    "dec": "dec",
-    "get": "get",
+_OPERATOR: Final = re.compile(r"\s*(\+\+|--|\?\?=|\|\|=|==|!=|>=|<=|\+=|-=|\?\?|\|\||=|>|<)")
+_OPERATORS: Final[Mapping[str, tuple[Operation, int]]] = {
+    "": ("get", 0),
+    "++": ("inc", 0),
+    "--": ("dec", 0),
+    "=": ("set", 1),
+    "+=": ("add", 1),
+    "-=": ("subtract", 1),
+    "||": ("or", 1),
+    "??": ("default", 1),
+    "||=": ("or_set", 1),
+    "??=": ("default_set", 1),
+    "==": ("equal", 1),
+    "!=": ("unequal", 1),
+    ">": ("more", 1),
+    ">=": ("least", 1),
+    "<": ("less", 1),
+    "<=": ("most", 1),
 }
+# For each macro of a variable: the operation and the number of arguments after the name
+_VARIABLE_MACROS: Final[Mapping[str, tuple[Operation, int]]] = {
+    "setvar": ("set", 1),
+    "addvar": ("add", 1),
+    "incvar": ("inc", 0),
+    "decvar": ("dec", 0),
+    "getvar": ("get", 0),
+    "hasvar": ("has", 0),
+    "varexists": ("has", 0),
+    "deletevar": ("delete", 0),
+    "flushvar": ("delete", 0),
+    "getvarkey": ("get_key", 1),
+    "setvarkey": ("set_key", 2),
+}
+# The fewest and the most arguments of every other macro
+_ANY: Final = 10**6
+_ARITIES: Final[Mapping[str, tuple[int, int]]] = {
+    **dict.fromkeys(CHOOSING, (0, _ANY)),
+    **dict.fromkeys(("roll", "reverse", HIDDEN_KEY, "outlet", "datetimeformat"), (1, 1)),
+    **dict.fromkeys(("newline", "space"), (0, 1)),
+    **dict.fromkeys(("noop", "else"), (0, 0)),
+    "timediff": (2, 2),
+    "trim": (0, 0),
+    "time": (0, 1),
+    "if": (2, 2),
+    "//": (0, _ANY),
+}
+# Macros that take a scope in addition to their arguments
+_MORE_WITH_SCOPE: Final = frozenset({"trim", "//"})
+_REMARKS: Final = {"comment": "//"}
 
 
-def _split_argument(text: str, *, most: int, separator: str = "::") -> Iterator[tuple[int, str]]:
-    """Split a macro's argument at separators; yield the offset and the text of each part.
+class _Parser:
+    """The parser of one text."""
 
-    Separators inside inner macros are ignored, and so is a comma after a backslash. After `most` -
-    1 separators, the last part has the rest of the text.
-    """
-    begin = count = done = 0
-    for span in [*_outermost_spans(text, v1_names=False), _Span(len(text), len(text))]:
-        for found in _SEPARATING[separator].finditer(text, done, span.start):
-            if count == most - 1:
+    def __init__(self, text: str, *, v1_names: bool = False, place: int = 0) -> None:
+        self._text = text
+        self._v1_names = v1_names
+        self._place = place
+        self.foreign: list[str] = []
+        spans, self.unclosed = _spans(text)
+        self.items = self._items(spans, 0, len(text))
+
+    def chunks(self) -> Chunks:
+        """Return the chunks of the text."""
+        return self._chunks(self.items, level=0)
+
+    def written_chunks(self) -> list[tuple[str, Chunk]]:
+        """Return the chunks of the text, each after its written form."""
+        made: list[tuple[str, Chunk]] = []
+        for item in self.items:
+            written = self._text[item.start : item.end]
+            chunk: Chunk | None = written
+            if isinstance(item, _Macro):
+                chunk = self._known_macro(item, level=0)
+            elif "\\" in written:
+                chunk = _unescape(written)
+            made.append((written, written if chunk is None else chunk))
+        return made
+
+    # Step 1: the parts of a text, with each scoped macro as one part
+
+    def _items(
+        self, spans: Sequence[_Span], start: int, stop: int, *, scopes: bool = True
+    ) -> list[_Item]:
+        """Return the literal parts and the macros of a range.
+
+        Args:
+            spans: The ranges of the macros in it.
+            start: The start of the range.
+            stop: The end of the range.
+            scopes: False if the range has no scoped macros, as the value of a short form.
+        """
+        made: list[_Item] = []
+        opened: list[tuple[int, str]] = []
+        scoped: Counter[str] = Counter()
+        for span in spans:
+            if span.start > start:
+                made.append(_Literal(start, span.start))
+            start = span.end
+            macro = self._macro(span)
+            if macro.flags.endswith("/"):
+                # a remark without a text is closed before a remark with one
+                wanted = macro.name if scoped[macro.name] else f"{macro.name} "
+                if scopes and scoped[wanted] and self._is_blank_after(macro):
+                    self._close_scope(made, opened, scoped, wanted, end=span.end)
+                    continue
+            elif self._may_have_scope(macro):
+                is_text = macro.name == "//" and not self._is_blank_after(macro)
+                opened.append((len(made), f"{macro.name} " if is_text else macro.name))
+                scoped[opened[-1][1]] += 1
+            made.append(macro)
+        if stop > start:
+            made.append(_Literal(start, stop))
+        return made
+
+    def _close_scope(
+        self,
+        made: list[_Item],
+        opened: list[tuple[int, str]],
+        scoped: Counter[str],
+        wanted: str,
+        *,
+        end: int,
+    ) -> None:
+        """Replace a macro and the parts after it by one scoped macro, which stops at `end`."""
+        while True:
+            index, name = opened.pop()
+            scoped[name] -= 1
+            if name == wanted:
                 break
-            if found[0] == separator:
-                yield begin, text[begin : found.start()]
-                begin, count = found.end(), count + 1
-        done = span.end
-    yield begin, text[begin:]
+        opening = made[index]
+        assert isinstance(opening, _Macro)
+        is_block = opening.name == "//"
+        made[index:] = [opening._replace(end=end, scope=made[index + 1 :], is_block=is_block)]
+
+    def _macro(self, span: _Span) -> _Macro:
+        limit = span.inner[0].start if span.inner else span.end - 2
+        found = _HEAD.match(self._text, span.start + 2, limit)
+        if found is None:
+            return _Macro(*span, stop=span.end - 2)
+        name = (found["short"] or found["name"]).lower()
+        flags = "".join(found["flags"].split())
+        if name == "//" and flags.endswith("/") and self._text[found.end() : span.end - 2].strip():
+            flags = flags[:-1]  # `{{/// text}}` is a remark, too
+        return _Macro(*span, _REMARKS.get(name, name), flags, found.end(), span.end - 2)
+
+    def _is_blank_after(self, macro: _Macro) -> bool:
+        return not macro.inner and not self._text[macro.after : macro.stop].strip()
+
+    def _may_have_scope(self, macro: _Macro) -> bool:
+        """True if the macro has room for one more argument."""
+        if macro.name in _MORE_WITH_SCOPE:
+            return macro.name == "//" or self._is_blank_after(macro)
+        most = _most_arguments(macro.name)
+        return most > 0 and self._count_arguments(macro) < most
+
+    def _count_arguments(self, macro: _Macro) -> int:
+        arguments = self._arguments(macro)
+        return _ANY if arguments is None else len(arguments)
+
+    # Step 2: the arguments of a macro
+
+    def _arguments(self, macro: _Macro) -> list[tuple[int, int]] | None:
+        """Return the ranges of a macro's arguments; None if it is written in no known form."""
+        stop = macro.stop
+        if self._is_blank_after(macro):
+            return []
+        limit = macro.inner[0].start if macro.inner else stop
+        found = _SEPARATOR.match(self._text, macro.after, limit)
+        if found is None:
+            return None
+        if found[1] != "::":
+            return [(found.end(), stop)]
+        return list(self._separate(macro.inner, found.end(), stop, "::"))
+
+    def _separate(
+        self, inner: Iterable[_Span], start: int, stop: int, separator: str
+    ) -> Iterator[tuple[int, int]]:
+        """Yield the ranges between separators that are not inside a macro."""
+        begin = at = start
+        for span in [*inner, _Span(stop, stop, [])]:
+            if not start <= span.start <= stop:
+                continue
+            for found in _SEPARATING[separator].finditer(self._text, at, span.start):
+                if found[0] == separator:
+                    yield begin, found.start()
+                    begin = found.end()
+            at = max(at, span.end)
+        yield begin, stop
+
+    def _argument(
+        self,
+        macro: _Macro,
+        part: tuple[int, int],
+        *,
+        level: int,
+        scopes: bool = True,
+        escapes: bool = True,
+    ) -> Chunks:
+        """Return the chunks of an argument, without the blanks around it."""
+        start, stop = part
+        begin = bisect_left(macro.inner, start, key=_START)
+        inner = macro.inner[begin : bisect_left(macro.inner, stop, lo=begin, key=_START)]
+        first = inner[0].start if inner else stop
+        last = inner[-1].end if inner else start
+        while start < first and self._text[start].isspace():
+            start += 1
+        while stop > max(last, start) and self._text[stop - 1].isspace():
+            stop -= 1
+        items = self._items(inner, start, stop, scopes=scopes)
+        return self._chunks(items, level=level, escapes=escapes)
+
+    # Step 3: chunks
+
+    def _chunks(
+        self, items: Iterable[_Item], *, level: int, escapes: bool = True, indent: str = ""
+    ) -> Chunks:
+        made: list[Chunk] = []
+        for item in items:
+            if isinstance(item, _Literal):
+                text = self._text[item.start : item.end]
+                if indent:
+                    text = text.replace(f"\n{indent}", "\n")
+                text = _unescape(text) if escapes else text
+                made += _literal_chunks(text, v1_names=self._v1_names)
+                continue
+            chunk = self._known_macro(item, level=level) if level <= MAX_LEVELS else None
+            if chunk is None:
+                made += self._unknown_macro(item, level=level)
+            else:
+                made.append(chunk)
+        return tuple(made)
+
+    def _unknown_macro(self, macro: _Macro, *, level: int) -> Iterator[Chunk]:
+        """Yield the chunks of a macro that stays as written: its text and the macros inside it."""
+        end = macro.stop + 2
+        self.foreign.append(self._text[macro.start : end])
+        if level > MAX_LEVELS:
+            yield self._text[macro.start : macro.end]
+            return
+        items = self._items(macro.inner, macro.start, end)
+        yield from self._chunks(items, level=level + 1)
+        if macro.scope is not None:
+            yield from self._chunks(macro.scope, level=level + 1)
+            at = macro.scope[-1].end if macro.scope else end
+            yield self._text[at : macro.end]
+
+    def _known_macro(self, macro: _Macro, *, level: int) -> Chunk | None:
+        """Return the chunk of a macro; None if it stays as written."""
+        if macro.name == "//":
+            return Roll("//", (), self._place + macro.start)
+        if not macro.name or macro.flags.endswith("/"):
+            return None
+        if macro.name in (".", "$"):
+            return self._short_form(macro, level=level)
+        if macro.scope is not None:
+            return self._scoped_macro(macro, level=level)
+        return self._plain_macro(macro, level=level)
+
+    def _plain_macro(self, macro: _Macro, *, level: int) -> Chunk | None:
+        """Return the chunk of a macro without a scope."""
+        name, written = macro.name, self._text[macro.start : macro.end]
+        if zone := _ZONE.fullmatch(self._text, macro.after - len(name), macro.stop):
+            return TimeMacro("LT", int(zone[1] or 0), written)
+        parts = self._arguments(macro)
+        if name in _GLOBALS:
+            return self._variable_macro(macro, parts or (), level=level)
+        least, most = _ARITIES.get(name, (0, 0))
+        if parts is None or not least <= len(parts) <= most or "-" in name:
+            return None
+        if name == "if":
+            then = self._argument(macro, parts[1], level=level + 1)
+            return self._condition(macro, parts[0], then, (), level=level)
+        if name in ROLLERS:
+            return self._function(macro, parts, level=level)
+        return self._value_macro(macro, parts, level=level)
+
+    def _value_macro(
+        self, macro: _Macro, parts: Sequence[tuple[int, int]], *, level: int
+    ) -> Chunk | None:
+        """Return the chunk of a macro that names a value, the time or an outlet."""
+        name, written = macro.name, self._text[macro.start : macro.end]
+        chunks = self._argument(macro, parts[0], level=level + 1) if parts else ()
+        text = "".join([chunk for chunk in chunks if isinstance(chunk, str)])
+        is_literal = all(isinstance(chunk, str) for chunk in chunks)
+        chunk: Chunk | None = Value(ALIASES.get(name, name), written)
+        if name == "trim":
+            chunk = Trim()
+        elif name == "outlet":
+            chunk = Value(OUTLET + text, "") if is_literal and "\n" not in text else None
+        elif name == "datetimeformat":
+            chunk = TimeMacro(text, None, written) if is_literal and text else None
+        elif parts:  # `time` with a zone that is none
+            chunk = TimeMacro("LT", None, written)
+        return chunk
+
+    def _function(self, macro: _Macro, parts: Sequence[tuple[int, int]], *, level: int) -> Chunk:
+        """Return the chunk of a macro whose result depends on its arguments and on dice."""
+        name, place = macro.name, self._place + macro.start
+        if name in CHOOSING and len(parts) == 1:
+            parts = [*self._separate(macro.inner, *parts[0], ",")]
+        made = tuple(
+            [
+                self._argument(macro, part, level=level + 1, escapes=name != "reverse")
+                for part in parts[:MAX_CHOICES]
+            ]
+        )
+        if name in CHOOSING:
+            made = tuple(map(_without_escapes, made))
+        if not all(isinstance(chunk, str) for chunks in made for chunk in chunks):
+            return Computed(name, made, place)
+        texts = tuple(["".join(map(str, chunks)) for chunks in made])
+        if name in ROLLED or name == HIDDEN_KEY:
+            return Roll(name, texts, place)
+        return ROLLERS[name](texts, (), _NO_DICE)
+
+    def _scoped_macro(self, opening: _Macro, *, level: int) -> Chunk | None:
+        """Return the chunk of a macro whose last argument is the text up to its end."""
+        name, scope, parts = opening.name, opening.scope or (), self._arguments(opening)
+        if parts is None or (name == "if" and not parts):
+            return None
+        if name == "if":
+            branches = [
+                self._scope_chunks(opening, branch, level=level)
+                for branch in _split_else(scope, self._text)
+            ]
+            return self._condition(opening, parts[0], *branches, level=level)
+        chunks = self._scope_chunks(opening, scope, level=level)
+        scoped = Scoped(chunks, "#" in opening.flags)
+        if name in _GLOBALS:
+            return self._variable_macro(opening, parts, scope=scoped, level=level)
+        if name == "trim":
+            return scoped
+        least, most = _ARITIES[name]
+        if name not in ROLLERS or not least <= len(parts) + 1 <= most:
+            return None
+        made = [self._argument(opening, part, level=level + 1) for part in parts]
+        return Computed(name, (*made, (scoped,)), self._place + opening.start)
+
+    def _scope_chunks(self, opening: _Macro, scope: Sequence[_Item], *, level: int) -> Chunks:
+        """Return the chunks of a scoped text, without the indent of its first line."""
+        indent = ""
+        if scope and isinstance(scope[0], _Literal) and "#" not in opening.flags:
+            first = _INDENT.match(self._text, scope[0].start, scope[0].end)
+            indent = first[1] if first else ""
+        return self._chunks(scope, level=level + 1, indent=indent)
+
+    def _condition(
+        self,
+        macro: _Macro,
+        part: tuple[int, int],
+        then: Chunks,
+        otherwise: Chunks,
+        *,
+        level: int,
+    ) -> Condition:
+        """Return a condition. A test that is a name or a short form is read as that macro."""
+        test = self._argument(macro, part, level=level + 1)
+        is_inverted = False
+        if test and isinstance(test[0], str) and test[0].startswith("!"):
+            is_inverted = True
+            test = (test[0][1:].lstrip(), *test[1:])
+        if len(test) == 1 and isinstance(test[0], str):
+            place = self._place + part[0]
+            inner = _Parser(f"{{{{{test[0]}}}}}", v1_names=self._v1_names, place=place)
+            if len(inner.items) == 1 and isinstance(inner.items[0], _Macro):
+                chunk = inner._known_macro(inner.items[0], level=level + 1)
+                is_unknown = isinstance(chunk, Value) and not is_known_value(chunk.name)
+                if chunk is not None and not is_unknown:  # any other text is true
+                    test = (chunk,)
+        return Condition(test, is_inverted, then, otherwise, "#" in macro.flags)
+
+    def _variable_macro(
+        self,
+        macro: _Macro,
+        parts: Sequence[tuple[int, int]],
+        *,
+        level: int,
+        scope: Scoped | None = None,
+    ) -> VariableMacro | None:
+        """Return the chunk of a macro such as `setvar`; None if it has not its arguments."""
+        local, is_global = _GLOBALS[macro.name]
+        operation, count = _VARIABLE_MACROS[local]
+        if len(parts) + (scope is not None) != 1 + count or not parts:
+            return None
+        name, *made = [self._argument(macro, part, level=level + 1) for part in parts]
+        if scope is not None:
+            made.append((scope,))
+        return VariableMacro(operation, is_global, name, tuple(made)) if name else None
+
+    def _short_form(self, macro: _Macro, *, level: int) -> VariableMacro | None:
+        """Return the chunk of the short form of a variable, such as `{{.name ?? none}}`."""
+        head = _HEAD.match(self._text, macro.start + 2, macro.stop)
+        assert head is not None  # the macro was read by it
+        limit, stop = macro.inner[0].start if macro.inner else macro.stop, macro.stop
+        found = _OPERATOR.match(self._text, macro.after, limit)
+        operation, count = _OPERATORS[found[1] if found else ""]
+        after = found.end() if found else macro.after
+        is_blank = not self._text[after:stop].strip()
+        if not count and not is_blank:
+            return None
+        value = (self._argument(macro, (after, stop), level=level + 1, scopes=False),) * count
+        return VariableMacro(operation, macro.name == "$", (head["variable"],), value)
 
 
-_SEPARATING: Final = {"::": re.compile("::"), ",": re.compile(r"\\,|,")}
+_GLOBALS: Final[Mapping[str, tuple[str, bool]]] = {
+    **{name: (name, False) for name in _VARIABLE_MACROS},
+    **{name.replace("var", "globalvar"): (name, True) for name in _VARIABLE_MACROS},
+}
+"""For each macro of a variable: the macro for a local variable, and True if it is of a global."""
+
+
+def _most_arguments(name: str) -> int:
+    """Return the most arguments of a known macro; 0 for any other."""
+    if name in _GLOBALS:
+        return 1 + _VARIABLE_MACROS[_GLOBALS[name][0]][1]
+    return _ARITIES.get(name, (0, 0))[1]
+
+
+def _split_else(scope: Sequence[_Item], text: str) -> tuple[Sequence[_Item], Sequence[_Item]]:
+    """Return the branches of a condition: the text before its first `{{else}}`, and the rest."""
+    for at, item in enumerate(scope):
+        if isinstance(item, _Macro) and text[item.start + 2 : item.stop].strip() == "else":
+            return scope[:at], scope[at + 1 :]
+    return scope, ()
+
+
+def _literal_chunks(text: str, *, v1_names: bool) -> Iterator[Chunk]:
+    """Yield a literal text, with `<USER>`, `<BOT>` and `<CHAR>` as values if these are macros."""
+    done = 0
+    for found in _V1_NAME.finditer(text) if v1_names and "<" in text else ():
+        if found.start() > done:
+            yield text[done : found.start()]
+        yield Value(_V1_NAMES[found[1].lower()], found[0])
+        done = found.end()
+    if done < len(text) or not text:
+        yield text[done:]
+
+
+def _unescape(text: str) -> str:
+    """Return a literal text with its escaped braces as braces."""
+    return text.replace("\\{", "{").replace("\\}", "}") if "\\" in text else text
 
 
 def _without_escapes(chunks: Chunks) -> Chunks:
-    return tuple(c.replace("\\,", ",") if isinstance(c, str) else c for c in chunks)
+    return tuple([c.replace("\\,", ",") if isinstance(c, str) else c for c in chunks])
+
+
+_SEPARATING: Final = {"::": re.compile("::"), ",": re.compile(r"\\,|,")}
+_INDENT: Final = re.compile(r"[^\S\n]*\n([^\S\n]+)")
+_V1_NAME: Final = re.compile(r"<((?ai:user|bot|char))>")
+_V1_NAMES: Final = {"user": "user", "bot": "char", "char": "char"}
+_NO_DICE: Final = Dice(turn="", conversation="")

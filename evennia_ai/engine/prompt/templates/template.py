@@ -23,7 +23,6 @@ from evennia_ai.engine.prompt.templates.chunks import (
     ROLLED_EACH_TURN,
     ROLLERS,
     SPECIAL,
-    Choice,
     Chunk,
     Chunks,
     Computed,
@@ -40,7 +39,7 @@ from evennia_ai.engine.prompt.templates.chunks import (
 from evennia_ai.engine.prompt.templates.logic import CheckedLogic, compile_logic
 from evennia_ai.engine.prompt.templates.macros import MAX_MACROS, count_macros, split_macros
 from evennia_ai.engine.prompt.templates.value_names import CLOCK, OUTLET
-from evennia_ai.engine.prompt.templates.variables import Variable, Variables
+from evennia_ai.engine.prompt.templates.variables import CHANGING, ONLY_SET, Variable, Variables
 from evennia_ai.engine.prompt.templates.work import COPIED_A_UNIT, MAX_FILLED, TEXT_WORK, Meter
 
 K = TypeVar("K")
@@ -106,7 +105,7 @@ def uses_of(chunks: Sequence[Chunk]) -> Uses:
     for chunk in nested_chunks(chunks) if has_special else chunks:
         if isinstance(chunk, Value):
             names[chunk.name] = None
-        elif isinstance(chunk, (Roll, Choice, Computed)):
+        elif isinstance(chunk, (Roll, Computed)):
             dice.add(chunk.name)
         elif isinstance(chunk, TimeMacro):
             names[CLOCK] = None
@@ -128,8 +127,8 @@ def uses_of(chunks: Sequence[Chunk]) -> Uses:
 def _variables(changes: Sequence[VariableMacro]) -> dict[str, Any]:
     named = [(change.operation, change.variable) for change in changes]
     return {
-        "reads": frozenset(name for operation, name in named if name and operation != "set"),
-        "sets": frozenset(name for operation, name in named if name and operation != "get"),
+        "reads": frozenset(name for operation, name in named if name and operation not in ONLY_SET),
+        "sets": frozenset(name for operation, name in named if name and operation in CHANGING),
         "computes_names": any(name is None for _, name in named),
     }
 
@@ -206,7 +205,7 @@ class Template:
             if isinstance(macro, Value):
                 texts[at] = values.get(macro.name, macro.written)
             else:
-                texts[at] = ROLLERS[macro.name](macro.argument, (self.seed, macro.place), dice)
+                texts[at] = ROLLERS[macro.name](macro.arguments, (self.seed, macro.place), dice)
         is_long = len(texts) > _FEW and sum(map(len, texts)) > MAX_FILLED
         text = "" if is_long else "".join(texts)
         if is_long or len(text) > MAX_FILLED:
@@ -237,7 +236,7 @@ class Template:
     def hidden_keys(self) -> tuple[str, ...]:
         """The texts of `{{hidden_key:...}}`, which only recursive scanning sees (Card V3)."""
         return tuple(
-            chunk.argument.strip()
+            chunk.arguments[0]
             for chunk in self.chunks
             if isinstance(chunk, Roll) and chunk.name == HIDDEN_KEY
         )
@@ -276,7 +275,7 @@ def compile_template(source: str, *, trust: Trust) -> Template:
         TemplateError: the text is not a valid template, or uses syntax that is not allowed.
             Imported text and player text never raise it.
     """
-    if trust == "imported" and "{{" not in source and "<" not in source:
+    if trust == "imported" and "{{" not in source and "<" not in source and "\\" not in source:
         # Most imported texts have no macros. They skip the cache: the entries of a single book
         # would evict everything else from it.
         return Template(source=source, chunks=(source,) if source else ())

@@ -5,6 +5,7 @@ The imports and lints of cards, lorebooks and presets all use this function to r
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from evennia_ai.engine.prompt.templates.chunks import Value, nested_chunks
@@ -28,23 +29,19 @@ def unknown_macros(text: str, *, known: frozenset[str] = KNOWN_NAMES) -> tuple[s
     """
     if "{{" not in text:
         return ()
-    found: dict[str, None] = {}
-    for written in _unknown(text, known):
-        found[_shown(written)] = None
-        if len(found) == MOST_UNKNOWN:
-            break
-    return tuple(found)
+    found = dict.fromkeys(_unknown(text, known))
+    ordered = sorted(islice(found, MOST_UNKNOWN), key=text.find)
+    return tuple(dict.fromkeys(map(_shown, ordered)))
 
 
 def _unknown(text: str, known: frozenset[str]) -> Iterator[str]:
     split = split_macros(text, v1_names=True)
-    foreign = frozenset(split.foreign)
+    yield from split.foreign
     for chunk in nested_chunks(split.chunks):
         if isinstance(chunk, Value) and not (chunk.name in known or chunk.name.startswith(OUTLET)):
             yield chunk.written
-        elif isinstance(chunk, str) and (chunk in foreign):
-            yield chunk
-        elif isinstance(chunk, str) and (opened := _OPEN.search(chunk)):
+    for start in split.unclosed:
+        if opened := _OPEN.match(text, start):
             yield opened[0]
 
 

@@ -34,10 +34,22 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
 """Maps the name of each card field's value to the keys of the components that may have the field,
 in order of precedence.
 """
+ALIASES: Final[Mapping[str, str]] = {
+    "chardescription": "description",
+    "charpersonality": "personality",
+    "charscenario": "scenario",
+    "notchar": "user",
+}
+"""Other names of values, in lower case, each with the name of the value."""
 ALWAYS_KNOWN: Final = frozenset({"char", "user", "speaker", "charifnotgroup", "group"})
 """The values that every prompt has."""
 KNOWN_NAMES: Final = ALWAYS_KNOWN.union(SAID_LAST, CLOCKED, FIELDS)
 """All names that may have a value in imported text, in lower case."""
+
+
+def is_known_value(name: str) -> bool:
+    """True if a name in lower case may have a value in imported text, as an outlet always has."""
+    return name in KNOWN_NAMES or name.startswith(OUTLET)
 
 
 def name_of(written: str) -> str:

@@ -49,19 +49,58 @@ def expanded(text: str, *, turn: str = "1:0", conversation: str = "1") -> str:
         ("{{roll:{{roll:1}}}} {{roll {{roll:1}}d1+1}} {{roll:{{user}}}}.", "1 2 ."),
         ("{{reverse:{{roll:1}}{{noop}}2}}", "21"),
         ("{{setvar::n::2}}{{reverse:{{incvar::n}}4}}", "43"),
-        # An unknown macro stays as written, with all macros inside it.
-        ("{{weather::{{user}}}}", "{{weather::{{user}}}}"),
-        ("{{weather <USER>}} <USER>", "{{weather <USER>}} Anna"),
-        ("{{weather::{{setvar::a::1}}}}[{{getvar::a}}]", "{{weather::{{setvar::a::1}}}}[]"),
-        ("{{if {{user}}}}yes{{else}}no{{/if}}", "{{if {{user}}}}yes{{else}}no{{/if}}"),
-        ("{{reverse:{{weather}}}}", "{{reverse:{{weather}}}}"),
-        ("{{reverse:{{weather::{{user}}}}}}", "{{reverse:{{weather::{{user}}}}}}"),
-        ("{{roll:{{reverse:{{weather}}}}}}", "{{roll:{{reverse:{{weather}}}}}}"),
-        ("{{outlet::{{user}}}}", "{{outlet::{{user}}}}"),
+        # An unknown macro, or one with a wrong number of arguments, stays as written. The macros
+        # inside it are expanded.
+        ("{{weather::{{user}}}}", "{{weather::Anna}}"),
+        ("{{weather <USER>}} <USER>", "{{weather Anna}} Anna"),
+        ("{{weather::{{setvar::a::1}}}}[{{getvar::a}}]", "{{weather::}}[1]"),
+        ("{{reverse:{{weather}}}}", "}}rehtaew{{"),
+        ("{{reverse::a::b}}{{noop::x}}{{roll}}", "{{reverse::a::b}}{{noop::x}}{{roll}}"),
+        ("{{setvar::a::b::c}}", "{{setvar::a::b::c}}"),
+        ("{{outlet::{{user}}}}", "{{outlet::Anna}}"),
         ("{{reverse:{{outlet::none}}ab}}", "ba"),
-        ("{{random::{{weather::{{user}}}}}}", "{{weather::{{user}}}}"),
-        ("{{setvar::{{user}}}}", "{{setvar::{{user}}}}"),
-        ("{{{{user}}}}", "{{{{user}}}}"),
+        ("{{random::{{weather::{{user}}}}}}", "{{weather::Anna}}"),
+        ("{{setvar::{{user}}}}", "{{setvar::Anna}}"),
+        ("{{{{user}}}}", "{{Anna}}"),
+        ("{{reverse::{{{user}}", "resu{{{"),
+        ("{{user|upper}} {{ user-x }}", "{{user|upper}} {{ user-x }}"),
+        # Conditions
+        ("{{if {{user}}}}yes{{else}}no{{/if}}", "yes"),
+        ("{{if user}}yes{{/if}}{{if !user}}no{{/if}}", "yes"),
+        ("{{if .none}}yes{{else}} no {{/if}}.", "no."),
+        ("{{#if off}}yes{{else}} no {{/if}}.", " no ."),
+        ("{{if 0}}a{{/if}}{{if FALSE}}b{{/if}}{{if no}}c{{/if}}{{if weather}}d{{/if}}", "cd"),
+        ("{{if::{{user}}::yes}}{{if}}a{{/if}}{{if user::a}}", "yes{{if}}a{{/if}}{{if user::a}}"),
+        ("{{if a}}{{if 0}}b{{else}}c{{/if}}{{else}}d{{else}}e{{/if}}", "c"),
+        ("{{if 0}}b{{else}}c{{else}}d{{/if}}{{/if}}{{else}}", "cd{{/if}}"),
+        ("{{if 0}}{{setvar::a::1}}{{/if}}{{if 1}}{{setvar::b::2}}{{/if}}[{{.a}}{{.b}}]", "[2]"),
+        # Scopes
+        ("{{setvar::a}}\n  one\n    two\n{{/setvar}}[{{.a}}]", "[one\n  two]"),
+        ("{{#setvar::a}} one {{/setvar}}[{{.a}}]", "[ one ]"),
+        ("{{setvar::a}}x{{setvar::b}}y{{/setvar}}z{{/setvar}}{{.a}}{{.b}}", "xzy"),
+        ("{{reverse}} {{user}} {{/reverse}}{{trim}} b {{/trim}}", "annAb"),
+        (
+            "{{getvar::a}}x{{/getvar}}{{weather}}y{{/weather}}",
+            "x{{/getvar}}{{weather}}y{{/weather}}",
+        ),
+        ("{{setvar::a}}{{if 1}}b{{/setvar}}c{{/if}}[{{.a}}]", "c{{/if}}[{{if 1}}b]"),
+        # Short forms of variables
+        ("{{.a = 3}}{{.a += 2}}{{.a}}{{ .a++ }}{{.a--}}{{.a -= 1}}{{.a}}", "5654"),
+        ("{{.a ?? x}}{{.a ??= 1}}{{.a ??= 2}}{{.a || y}}", "x111"),
+        ("{{.a = 0}}{{.a || y}}{{.a ||= z}}{{.a}}", "yzz"),
+        (
+            "{{.a = 2}}{{.a == 2}}{{.a != 2}}{{.a > 1}}{{.a >= 3}}{{.a < x}}",
+            "truefalsetruefalsefalse",
+        ),
+        ("{{$a = 1}}{{.a = 2}}{{$a}}{{getglobalvar::a}}{{.a-b = 3}}{{.a-b}}", "113"),
+        ("{{.1a}}{{.a b}}", "{{.1a}}{{.a b}}"),
+        ("{{.a ?? {{setvar::b::1}}x}}{{.a = 1}}{{.a ?? {{setvar::c::2}}}}[{{.b}}{{.c}}]", "x1[1]"),
+        ("{{setvar::l::[1,2]}}{{setvarkey::l::1::b}}{{.l}}{{getvarkey::l::1}}", '[1,"b"]b'),
+        ("{{setvar::a::}}{{hasvar::a}}{{deletevar::a}}{{varexists::a}}", "truefalse"),
+        # Other forms: one argument after a blank or a colon, flags, escaped braces
+        ("{{setvar::a::7}}{{getvar a}}{{getvar:a}}{{ getvar :: a }}{{!user}}", "777Anna"),
+        (r"\{user\} {\{user}} a\{b", "{user} {{user}} a{b"),
+        ("a{{newline}}b{{newline::2}}c{{space::3}}d{{space 0}}e", "a\nb\n\nc   de"),
         # Braces that are not closed are no macro.
         ("{{{user}} {{user}}} {{{user}}}", "{Anna Anna} {Anna}"),
         ("{{random:{{user}}", "{{random:Anna"),
@@ -73,33 +112,29 @@ def expanded(text: str, *, turn: str = "1:0", conversation: str = "1") -> str:
         ("a{{// b}}c{{//}}d{{///}}e", "ace"),
         ("a{{//}}b", "ab"),
         ("a{{///}}b{{///}}c", "abc"),
-        ("{{random::a{{//}}b{{///}}::a{{//}}::{{///}}}}", "a"),
-        # `trim` removes no line breaks across a `noop`.
-        ("one\n{{noop}}{{trim}}\ntwo", "one\ntwo"),
-        ("one\n{{trim}}{{noop}}\ntwo", "one\ntwo"),
-        ("one\n{{setvar::a::1}}{{trim}}\ntwo", "onetwo"),
-        ("one\n\n{{trim}}\n{{noop}}\r\n{{trim}}\ntwo{{noop}}", "onetwo"),
-        ("one\n{{noop}}\n{{trim}}\ntwo", "one\ntwo"),
-        ("{{setvar::a::\n{{noop}}{{trim}}\nb}}[{{getvar::a}}]", "[\nb]"),
+        ("{{random::a{{//}}b{{///}}::a{{// ::}}}}", "a"),
+        ("one\n{{noop}}{{trim}}\ntwo", "onetwo"),
+        ("one\n\n{{trim}}\n{{setvar::a::1}}\r\n{{trim}}\ntwo{{noop}}", "onetwo"),
+        ("a\n{{if 1}}{{trim}}\nb{{/if}}", "a\nb"),
         ("{{USER}}{{Reverse:aB}}{{RANDOM:x}}{{Pick:y}}", "AnnaBaxy"),
         ("{{COMMENT: x}}{{Hidden_Key:x}}", ""),
         ("<USER> <user>", "Anna Anna"),
         # a long s (U+017F) equals s if case is ignored, but is not part of a macro's name
         ("<u\u017fer> <USER>", "<u\u017fer> Anna"),
-        ("{{random: a b }}[{{pick: a , a}}][{{random:: a :: a }}]", "a b[a][ a ]"),
+        ("{{random: a b }}[{{pick: a , a}}][{{random:: a :: a }}]", "a b[a][a]"),
         ("[{{random: {{user}} , {{user}} }}][{{random: x\\, y ,x\\, y}}]", "[Anna][x, y]"),
         ("{{random::x}}{{random:,}}", "x"),
         ("{{pick:a\\,b}}{{pick::c\\,d}}", "a,bc,d"),
         ("{{reverse:\U0001f409\u00e9}}", "\u00e9\U0001f409"),
         ("{{original}}", "{{original}}"),
-        ("{{comment}} {{roll}}", "{{comment}} {{roll}}"),
+        ("{{comment}} {{roll}}", " {{roll}}"),
         ("{user} {{user", "{user} {{user"),
         ("{{unknown:thing}}", "{{unknown:thing}}"),
         ("{{ }}", "{{ }}"),
         ("{{outlet:: gate \n}}{{OUTLET::gate}}", "openopen"),
         (
             "{{outlet::}} {{outlet:: \n}} {{outlet::a\nb}}",
-            "{{outlet::}} {{outlet:: \n}} {{outlet::a\nb}}",
+            "  {{outlet::a\nb}}",
         ),
     ],
 )
@@ -155,33 +190,25 @@ def test_each_random_macro_in_a_long_text_hashes_only_a_few_characters(
     assert max(dice.asked) <= longest
 
 
-def _around(head: str, inner: list[tuple[str, str | None]]) -> tuple[str, str | None]:
+def _around(head: str, inner: list[tuple[str, str]]) -> tuple[str, str]:
     held = "".join(written for written, _ in inner)
     if head == "//":
         return f"{{{{//}}}}{held}{{{{///}}}}", ""
     written = f"{{{{{head}{held}}}}}"
     if head == "// ":
         return written, ""
+    given = "".join(made for _, made in inner)
     if head in ("weather::", "if "):
-        return written, None
-    given = "".join(one if made is None else made for one, made in inner)
-    if head == "reverse:":
-        # A `reverse` stays as written if any macro inside it does, at any depth.
-        return written, None if _stays(inner) else given[::-1]
-    return written, given
+        return written, f"{{{{{head}{given}}}}}"
+    return written, given[::-1] if head == "reverse:" else given
 
 
-def _stays(inner: list[tuple[str, str | None]]) -> bool:
-    """True if one of these macros stays as written."""
-    return any(made is None or "{{" in made for _, made in inner)
-
-
-# A macro as written, and its expansion; None if it stays as written.
-_NODES: st.SearchStrategy[tuple[str, str | None]] = st.recursive(
+# A macro as written, and its expansion.
+_NODES: st.SearchStrategy[tuple[str, str]] = st.recursive(
     st.sampled_from(
         [
             *(("{{user}}", "Anna"), ("{{ USER }}", "Anna"), ("<USER>", "Anna"), ("a b", "a b")),
-            *(("{{weather}}", None), ("{{weather::x}}", None), ("{{roll:1}}", "1"), ("", "")),
+            *(("{{weather}}",) * 2, ("{{weather::x}}",) * 2, ("{{roll:1}}", "1"), ("", "")),
             *(("{{// x}}", ""), ("{{getvar::none}}", ""), ("{{newline}}", "\n"), ("{x}-", "{x}-")),
         ]
     ),
@@ -198,11 +225,11 @@ _NODES: st.SearchStrategy[tuple[str, str | None]] = st.recursive(
 
 @given(st.lists(_NODES, max_size=4))
 @example([_around("reverse:", [_around("random:", [_around("if ", [("<USER>", "Anna")])])])])
-def test_macro_is_expanded_completely_or_stays_as_written(
-    nodes: list[tuple[str, str | None]],
+def test_macro_is_expanded_at_any_depth_also_in_one_that_stays_as_written(
+    nodes: list[tuple[str, str]],
 ) -> None:
     text = "|".join(written for written, _ in nodes)
-    assert expanded(text) == "|".join(w if made is None else made for w, made in nodes)
+    assert expanded(text) == "|".join(made for _, made in nodes)
 
 
 @pytest.mark.parametrize("levels", [3, 19, 20, 21, 60])
@@ -229,9 +256,10 @@ def test_comment_macro_in_a_text_with_logic_hides_its_statements() -> None:
     assert compile_template(raw, trust="builder").render({}, _DICE) == "{{//}}x{{///}}"
 
 
-def test_trim_macro_keeps_line_breaks_across_a_noop_in_a_text_with_logic() -> None:
-    text = "one\n{{noop}}{{trim}}{% if user %}\ntwo{% endif %}"
-    assert compile_template(text, trust="builder").render({"user": "Anna"}, _DICE) == "one\ntwo"
+def test_trim_macro_and_condition_work_in_a_text_with_logic() -> None:
+    text = "one\n{{if user}}!{{/if}}\n{{trim}}{% if user %}\ntwo{{ user | upper }}{% endif %}"
+    template = compile_template(text, trust="builder")
+    assert template.render({"user": "Anna"}, _DICE) == "one\n!twoANNA"
 
 
 def test_random_macro_differs_between_turns_and_pick_does_not() -> None:
