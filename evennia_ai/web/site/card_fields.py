@@ -1,10 +1,11 @@
 """The fields of a card as a form shows them: a label, a sentence of help and the tokens."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from evennia_ai.engine.prompt.tokens import ESTIMATE
+from evennia_ai.formats.cards.card import Card, greetings
 from evennia_ai.formats.cards.writing import CardField
 
 NEW_GREETING: Final = "greeting/new"
@@ -145,3 +146,13 @@ def _label(field: CardField) -> str:
 
 def _number(field: CardField) -> int:
     return int(field.part) if field.part.isdecimal() else 0
+
+
+def list_greetings(card: Card) -> Iterator[dict[str, Any]]:
+    """Yield the greetings that are not empty. Number 0 is the first message; those for groups are
+    last.
+    """
+    own = len(greetings(card))
+    for index, text in enumerate(greetings(card, group=True)):
+        if text.strip():
+            yield {"index": index, "text": text, "for_groups": index >= own}

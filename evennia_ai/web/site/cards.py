@@ -27,8 +27,8 @@ from evennia_ai.store.authored.card_files import card_file
 from evennia_ai.store.authored.files import AuthoredFile
 from evennia_ai.store.core.authoring import Change
 from evennia_ai.store.core.snapshots import value_of
+from evennia_ai.web.site.card_fields import list_greetings
 from evennia_ai.web.site.differing import difference_values
-from evennia_ai.web.site.notes import list_greetings
 from evennia_ai.web.site.page import Page, find_npc_ref, read_seen_revision
 
 MOST_REVISIONS: Final = 20

@@ -1,17 +1,16 @@
 """The panel of an NPC's notes and greeting. Notes are texts for one NPC inside its conversation."""
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
 from evennia_ai.engine.errors import EditConflictError, EvenniaAIError, FormatError
-from evennia_ai.formats.cards.card import Card, greetings
 from evennia_ai.npc.views.parse_cache import parsed_card
 from evennia_ai.store.authored import cards, notes
 from evennia_ai.store.authored.notes import StoredNote
 from evennia_ai.web.site import running_game
+from evennia_ai.web.site.card_fields import list_greetings
 from evennia_ai.web.site.mind import MOST_TYPED, Workbench
 from evennia_ai.web.site.page import read_seen_revision
 
@@ -106,16 +105,6 @@ class NotesPanel(Workbench):
             all(note["key"] != typed["key"] for note in known) and "content" in self.request.POST
         )
         return {**told, "notes": known, "new": {**told["new"], **typed} if is_new else told["new"]}
-
-
-def list_greetings(card: Card) -> Iterator[dict[str, Any]]:
-    """Yield the greetings that are not empty. Number 0 is the first message; those for groups are
-    last.
-    """
-    own = len(greetings(card))
-    for index, text in enumerate(greetings(card, group=True)):
-        if text.strip():
-            yield {"index": index, "text": text, "for_groups": index >= own}
 
 
 def _values(note: StoredNote) -> dict[str, Any]:
