@@ -160,9 +160,6 @@ def remove_mark(label: str) -> str:
 def quote_name(label: str) -> str:
     """Return a label for use in a sentence, with quotes if the name has more than plain words.
 
-    The quotes show where the name ends, so that no part of the name can pass for the rest of the
-    line.
-
     The quotes show where the name ends, so that no part of it can pass for the rest of the line.
     """
     name = remove_mark(label)
