@@ -37,7 +37,7 @@ def write_json(value: object, *, indent: int | None = None) -> None:
 
 
 def json_bytes(value: Any, *, indent: int | None = None) -> bytes:
-    """Return strict JSON in UTF-8. If a text cannot be encoded, all of it is escaped as ASCII."""
+    """Return strict JSON in UTF-8, or in escaped ASCII if a text cannot be encoded."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
     try:
         return _NOT_PLAIN.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()

@@ -113,7 +113,7 @@ _SHARED: Final = tuple(
 
 
 def kept_inputs(inputs: Inputs) -> KeptInputs:
-    """Return the inputs of a turn that no builder writes, without the ids of its records."""
+    """Return those inputs of a turn that the game made and no builder wrote, without record ids."""
     of_card = (CHARACTER_NAME, CHARACTER_TAGS)
     return KeptInputs(
         dice=inputs.rules.dice,

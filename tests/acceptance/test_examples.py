@@ -157,7 +157,7 @@ def reading(folder: Path) -> Iterator[Reader]:
         reader.game.end()
 
 
-def test_readmes_of_minimal_game_tool_and_fact_show_the_real_answers(tmp_path: Path) -> None:
+def test_readmes_of_the_examples_show_the_real_answers(tmp_path: Path) -> None:
     with reading(tmp_path) as reader:
         for example in ("minimal-game", "custom-tool", "custom-fact"):
             reader.follows(example)

@@ -140,6 +140,6 @@ def test_anything_but_yes_and_no_changes_nothing(stage, mood):
     assert component("mood").revision == 1
 
 
-def test_static_components_may_be_volatile(stage):
+def test_volatile_text_in_a_static_component_is_allowed(stage):
     stage.builds("component/volatile goals = yes")
     assert component("goals").volatile

@@ -46,6 +46,10 @@ def _a_conversation(place: Place) -> None:
     get_or_open_conversation("12", kind="room", place_ref="2")
 
 
+def _a_turn(place: Place) -> None:
+    place.types("say Oren, when does the ferry leave?")
+
+
 def _a_letter(place: Place) -> None:
     create_object(Writing, key='letter "Low water at dawn"', location=place.builder)
 
@@ -62,6 +66,7 @@ SET_UP: Final[Mapping[str, Callable[[Place], None]]] = {
     "conversations.md": _an_npc_that_is_tried,
     "moving-in.md": _a_folder_of_sillytavern,
     "tools.md": _a_letter,
+    "watching.md": _a_turn,
 }
 """What the examples of a page need in addition to the demo village."""
 

@@ -143,7 +143,7 @@ def test_facts_of_the_game_decide_conditions_of_lore_entries() -> None:
         assert ("Lore." in texts(prompt)) == there
 
 
-def test_texts_besides_the_conversation_are_scanned_for_entries_that_name_these_texts() -> None:
+def test_entries_may_ask_to_search_texts_outside_the_conversation() -> None:
     books = (coin_lore(evennia_ai={"sources": ["room"]}),)
     assert texts(compose(the_inputs(books=books, sources={"room": "A coin lies here."}))) == [
         "Lore."

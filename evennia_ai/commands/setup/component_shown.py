@@ -195,7 +195,7 @@ def labelled(component: PromptComponent) -> str:
 
 
 def _inside_history(injected: Sequence[PromptComponent]) -> Iterator[str]:
-    """Yield the components inside the history, the deepest first, the newest message last."""
+    """Yield lines with the components inside the history, from the oldest place to the newest."""
     if not injected:
         return
     yield "       .. oldest message"

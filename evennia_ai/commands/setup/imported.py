@@ -342,7 +342,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         """Raise CommandError if a thing is used somewhere."""
 
     def revert_told(self, thing: Any) -> str:
-        """Return a sentence that says where a thing is used after a revert."""
+        """Return the sentence that a revert shows: where the reverted thing is used."""
         return f"It {self.counts_in(thing.name)}."
 
     # What the switches share.

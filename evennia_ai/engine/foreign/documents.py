@@ -183,7 +183,7 @@ class Finding(NamedTuple):
         return self.text
 
 
-# Phrases that occur only in notices about content of a file that is lost.
+# Phrases that occur only in notices about parts of a file that are lost.
 _LOSSES: Final = (
     "it is ignored",
     "left out",

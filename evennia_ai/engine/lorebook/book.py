@@ -210,7 +210,7 @@ def last_id_in(book: Mapping[str, Any]) -> int:
 
 
 def with_last_id(book: Mapping[str, Any], last: int) -> dict[str, Any]:
-    """Return a copy of a book's JSON data that stores the highest entry id, unless that is -1."""
+    """Return a copy of a book's JSON data with the highest entry id; -1 (no entry) adds nothing."""
     return _with_own_member(book, _LAST_ID, last) if last >= 0 else dict(book)
 
 

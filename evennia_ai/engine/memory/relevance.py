@@ -161,7 +161,7 @@ def score_relevance(
         named = [memory.names_in(weights.languages) for memory in memories]
         if names := _names_to_follow(texts, named, best=best, said=said):
             # Scale the scores of shared names so that the highest becomes 1. The best memory gets
-            # 0, because the names come from it.
+            # 0, because the names were taken from that memory.
             shared = _shared_word_scores(texts, names)
             shared[best] = 0.0
             most = max(shared)

@@ -206,7 +206,7 @@ def _break_in_history(pair: _Pair) -> Break | None:
         return None
     if not pair.components.is_on("conversation_history"):
         return Break("revision", "component:conversation_history")
-    # An anchored note may have moved elsewhere, although neither message at this index is a note.
+    # Neither message at this index is a note, but an anchored note may have moved away from here.
     if moved := next(_moved_anchors(pair, [*pair.older.anchors, *pair.newer.anchors]), None):
         return Break("re_anchored", moved)
     origin = (new or old).parts[0].origin

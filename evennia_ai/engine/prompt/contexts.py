@@ -64,14 +64,14 @@ class PromptContext:
         if layer.reserves:
             raise ContextError(
                 f"layer '{layer.name}' over context '{self.name}' reserves tokens for"
-                f" {', '.join(sorted(layer.reserves))}; a layer may only restrict"
+                f" {', '.join(sorted(layer.reserves))}; a layer may only restrict its context"
             )
         for key, fields in layer.overrides.items():
             wrong = sorted(set(fields) - _RESTRICTING)
             if wrong:
                 raise ContextError(
                     f"layer '{layer.name}' over context '{self.name}' overrides {key}.{wrong[0]};"
-                    " a layer may only restrict, and give other content"
+                    " a layer may only restrict its context, and give other content"
                 )
         return replace(
             self,

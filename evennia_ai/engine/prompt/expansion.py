@@ -615,10 +615,9 @@ class ComponentSet:
 
 
 def _lore_message(key: str, components: Iterable[PromptComponent]) -> SharedMessage:
-    """Return the message that lore entries next to a card field share.
+    """Return the one message for all lore entries that are placed next to a card field.
 
-    If a builder's component has the key of that field, the message is placed next to this
-    component.
+    If a builder's component has the key of the field, the message is next to that component.
     """
     return _message_at(key, next((c for c in components if c.key == key), None))
 

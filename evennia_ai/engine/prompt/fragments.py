@@ -63,7 +63,7 @@ class Tier(IntEnum):
     RESERVED = 1
     FLEXIBLE = 2
     MATCHED = 3
-    YIELDING = 4  # dialogue examples, which are left out before any history message
+    YIELDING = 4  # dialogue examples: they are left out before the history loses a message
 
 
 # The sort key of fragments at the same place and depth: order, registry ID, key and origin.

@@ -84,7 +84,7 @@ class AIHandler:
         self.attention: Final = Attention(self, current)
         self._arriving: Final = InOrder(self._pass_on)
         """Events that the game's filter has not decided about yet."""
-        # Calls of turns go straight to the attention.
+        # Turns report to `Attention`, without the filter in between.
         self.spoke: Final = self.attention.spoke
         self.gone: Final = self.attention.gone
         self.speaker_left: Final = self.attention.speaker_left

@@ -83,7 +83,7 @@ class Watcher:
     """The base class of watchers. A subclass overrides the methods that it needs."""
 
     def open(self) -> None:
-        """Called when the server has started."""
+        """Start to watch, for example open a file. Called when the server has started."""
 
     def asked(self, call: WatchedCall, request: ChatRequest, prompt: Sequence[Message]) -> None:
         """Called when a model is asked.

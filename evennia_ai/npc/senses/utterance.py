@@ -53,7 +53,7 @@ def remember_spoken(npc: NPC, text: str, *, hops: int, line: Line | None) -> Non
 def uttering(said: Utterance) -> Iterator[None]:
     """Let listeners look up `said` in this context.
 
-    If the speaker is already uttering, keep that.
+    If the speaker already has an utterance in this context, listeners find that one.
     """
     if utterance_of(said.speaker) is not None:
         yield

@@ -114,7 +114,7 @@ def rehearse(npc: NPC, branch: Branch, text: str, *, typist: Any) -> "Deferred[R
     def ended(outcome: Rehearsed | Failure) -> Failure | None:
         done.callback(outcome)
         expected = isinstance(outcome, Rehearsed) or outcome.check(EvenniaAIError)
-        return None if expected else outcome  # the scheduler logs only errors that nobody expects
+        return None if expected else outcome  # the scheduler logs only unexpected errors
 
     def run() -> "Deferred[Any]":
         return Deferred.fromCoroutine(play()).addBoth(ended)

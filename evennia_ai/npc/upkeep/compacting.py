@@ -314,7 +314,7 @@ def apply_compaction(job: Job, body: Mapping[str, Any]) -> Outcome:
 
 
 def _attempts(given: CompactGiven, made: CompactMade, breaker: Breaker) -> list[SummaryAttempt]:
-    """Return the attempts for the records, each with the state of the circuit breaker after it."""
+    """Return the attempts to summarise, each with the state of the circuit breaker after it."""
     found = []
     for tried in made.tries:
         if tried.result != "accepted":

@@ -30,7 +30,7 @@ class Fullness:
 
     @property
     def tokens(self) -> int:
-        """Return the tokens of a prompt that contains the whole history."""
+        """Return how many tokens a prompt with the whole history has."""
         return self.history_tokens + self.other_tokens
 
     def is_due(self, rules: CompactionRules, when: CompactionMoment) -> bool:

@@ -215,7 +215,7 @@ def is_about_the_npc_itself(npc_ref: str, text: str, *, about: str) -> bool:
 
 
 def people_of(npc_ref: str, *, about: str = "") -> People:
-    """Return the names of the NPC, and of the people whom a memory may be about here."""
+    """Return the NPC's names, and the names of the people whom its memories may be about."""
     npc = object_of(npc_ref)
     if npc is None:
         return People(own_names=(f"NPC {npc_ref}",), is_about_somebody=bool(about))

@@ -391,7 +391,7 @@ class SpokenStart:
         text = self._certain_speech()
         if may_be_preamble(text) or may_be_introduction(text) or not keeps_its_quotes(text):
             return []
-        if text.endswith(self._line.strip()):  # otherwise the line may still have a label
+        if text.endswith(self._line.strip()):  # else its start may still be a speaker's label
             self._examined_to = ends_at
         return list(self._whole_sentences(text))
 

@@ -115,8 +115,8 @@ class PageWriter:
         if not draft.was:
             return self._problem(f"already has a page '{name}', by {who} ({when}); edit that one")
         return self._problem(
-            f"has another '{name}' by now: {who} changed it ({when}); nothing was written, make the"
-            " draft again from the page as it is"
+            f"has a newer version of '{name}': {who} changed it ({when}) after the draft was made;"
+            " nothing was written, make the draft again"
         )
 
     def _written(self, page: Page) -> str:

@@ -248,7 +248,7 @@ def _last_round(turn: StoredTurn) -> StoredTurn:
     if last.state == "open":
         raise BranchError(f"turn {last.number} is still running; wait until it has ended")
     if last.manifest.erased:
-        raise BranchError(f"the words of turn {last.number} were erased; take another turn")
+        raise BranchError(f"the words of turn {last.number} were erased; choose another turn")
     return last
 
 
@@ -275,7 +275,7 @@ def _end_of_answer(turn: StoredTurn) -> tuple[StoredTurn, models.Record]:
     ends = turns.ends_of_turns(where).order_by("-segment", "-seq")[later.count() :]
     end = None if last.outcome == WITHOUT_END else ends.first()
     if end is None:
-        raise BranchError(f"the end of turn {last.number} is not recorded; take another turn")
+        raise BranchError(f"the end of turn {last.number} is not recorded; choose another turn")
     return last, end
 
 

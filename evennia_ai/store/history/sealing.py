@@ -116,7 +116,7 @@ def make_portable(
             manifest=with_record_names(manifest, known.__getitem__),
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ReplayError("its manifest names records in a wrong way") from error
+        raise ReplayError("its manifest names records that do not fit its messages") from error
 
 
 def _places_of(ids: Iterable[str]) -> Mapping[str, str]:

@@ -116,7 +116,9 @@ class CardPage(Page):
         }
         act = acts.get(request.POST.get("do", ""))
         if act is None:
-            raise FormatError("form", f"do must be one of {', '.join(acts)}; nothing was changed")
+            raise FormatError(
+                "form", f"the field 'do' must be one of {', '.join(acts)}; nothing was changed"
+            )
         return act(name, number)
 
     def _approve(self, name: str, number: int) -> HttpResponseBase:

@@ -46,7 +46,9 @@ class DraftPage(Page):
         acts = {"approve": self._approve, "refuse": self._refuse}
         act = acts.get(request.POST.get("do", ""))
         if act is None:
-            raise FormatError("form", f"do must be one of {', '.join(acts)}; nothing was changed")
+            raise FormatError(
+                "form", f"the field 'do' must be one of {', '.join(acts)}; nothing was changed"
+            )
         found, now = self._seen(number)
         if found.state != "waiting":
             raise StoreError(

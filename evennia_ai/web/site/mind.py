@@ -130,7 +130,7 @@ class MindPage(Workbench):
         is_past = asked.isdecimal() and len(asked) < 10
         number = int(asked) if is_past else newest.number
         made = TurnPage()
-        # A step of a trial leads back to this page, and for an older turn to the turn's own page.
+        # A trial of the newest turn returns to this page, one of an older turn to that turn's page.
         request = copy(self.request)
         if number != newest.number:
             request.path = reverse("evennia_ai:turn", kwargs={"ref": ref, "number": number})
@@ -160,7 +160,9 @@ class MindPage(Workbench):
         do = request.POST.get("do", "")
         act = acts.get(do)
         if act is None:
-            raise FormatError("form", f"do must be one of {', '.join(acts)}; nothing was changed")
+            raise FormatError(
+                "form", f"the field 'do' must be one of {', '.join(acts)}; nothing was changed"
+            )
         try:
             if ref != npc_of(ref) and not _is_own_branch(ref, request.user):
                 raise FormatError(
@@ -294,7 +296,9 @@ class PauseView(Page):
         acts = {"pause": running_game.pause, "resume": running_game.resume}
         act = acts.get(request.POST.get("do", ""))
         if act is None:
-            raise FormatError("form", f"do must be one of {', '.join(acts)}; nothing was changed")
+            raise FormatError(
+                "form", f"the field 'do' must be one of {', '.join(acts)}; nothing was changed"
+            )
         act(ref, by=self.actor)
         return HttpResponseRedirect(reverse("evennia_ai:mind", kwargs={"ref": ref}))
 

@@ -64,7 +64,9 @@ class NotesPanel(Workbench):
         acts = {"save": self._save, "remove": self._remove, "greet": self._greet}
         act = acts.get(request.POST.get("do", ""))
         if act is None:
-            raise FormatError("form", f"do must be one of {', '.join(acts)}; nothing was changed")
+            raise FormatError(
+                "form", f"the field 'do' must be one of {', '.join(acts)}; nothing was changed"
+            )
         try:
             act(ref)
         except EvenniaAIError as error:

@@ -36,7 +36,9 @@ class StopView(Page):
         acts = {"stop": running_game.stop_all, "start": running_game.start_all}
         act = acts.get(request.POST.get("do", ""))
         if act is None:
-            raise FormatError("form", f"do must be one of {', '.join(acts)}; nothing was changed")
+            raise FormatError(
+                "form", f"the field 'do' must be one of {', '.join(acts)}; nothing was changed"
+            )
         act(by=actor_of(request, ADMIN))
         page = "village" if request.POST.get("back") == "home" else "watch"
         return HttpResponseRedirect(reverse(f"evennia_ai:{page}"))

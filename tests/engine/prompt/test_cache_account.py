@@ -51,7 +51,7 @@ def test_growing_history_does_not_break_the_cached_prefix() -> None:
 
 
 @pytest.mark.req("S2-18")
-def test_prefix_break_is_dynamic_when_facts_of_the_previous_turn_are_gone() -> None:
+def test_lost_facts_of_the_previous_turn_break_the_prefix_as_dynamic() -> None:
     chat = Chat([RULES])
     chat.say(3, facts="It rains.")
     assert reason(chat) == ("dynamic", "block:facts")

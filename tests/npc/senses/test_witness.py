@@ -263,7 +263,7 @@ def test_look_at_the_npc_is_seen_once_a_minute_per_looker(stage, mind):
     ]
 
 
-def test_looks_of_itself_and_of_invisible_characters_are_not_seen(stage, mind):
+def test_npc_notices_neither_its_own_look_nor_that_of_an_invisible_character(stage, mind):
     stage.npc.at_look(stage.npc)
     stage.anna.locks.add("view:false()")
     stage.anna.at_look(stage.npc)

@@ -62,7 +62,7 @@ def test_cancelled_probe_lets_another_request_be_the_probe(clock: Clock) -> None
     assert breaker.begin()
 
 
-def test_late_outcomes_do_not_change_the_rest_time(clock: Clock) -> None:
+def test_late_outcomes_do_not_extend_the_breakers_rest(clock: Clock) -> None:
     breaker = a_breaker(clock, failures=1)
     breaker.failed()
     clock.advance(10)

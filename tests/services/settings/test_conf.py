@@ -219,7 +219,7 @@ def test_missing_compaction_rules_keep_their_defaults(settings_of_ai):
     [
         ({"keep_message": 4}, "COMPACTION: there is no rule 'keep_message'; did you mean"),
         ({"by": "magic"}, 'COMPACTION.by: must be "model" or "extract", not \'magic\'.'),
-        ({"turn_percent": 50}, "COMPACTION: result, idle and turn percent cannot be"),
+        ({"turn_percent": 50}, "COMPACTION: result_percent, idle_percent, turn_percent cannot be"),
     ],
 )
 def test_wrong_compaction_rule_is_named(settings_of_ai, given, told):

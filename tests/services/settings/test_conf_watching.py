@@ -45,7 +45,9 @@ def test_impossible_limit_is_reported(settings_of_ai: Any) -> None:
     ("given", "mode"),
     [(False, ""), (True, "preview"), ("full", "full"), ("0", ""), ("1", "preview")],
 )
-def test_request_log_has_a_mode(settings_of_ai: Any, given: Any, mode: str) -> None:
+def test_setting_chooses_what_the_request_log_contains(
+    settings_of_ai: Any, given: Any, mode: str
+) -> None:
     settings_of_ai(LOG_LLM_REQUESTS=given)
     assert conf().log_llm_requests == mode
 

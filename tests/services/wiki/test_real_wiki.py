@@ -87,7 +87,7 @@ def test_conflict_names_who_changed_the_page(backend: MediaWikiBackend, outcome:
     outcome(backend.write(a_draft("Pier", "New planks.", was=first.revision)))
     problem = outcome(backend.write(a_draft("Pier", "My planks.", was=first.revision)))
     assert isinstance(problem, BackendError)
-    assert "has another 'Pier' by now: Admin changed it" in str(problem)
+    assert "has a newer version of 'Pier': Admin changed it" in str(problem)
     assert "nothing was written" in str(problem)
 
 

@@ -230,7 +230,7 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgePages, KnowledgeBa
             return True
         try:
             return self._lists(store.page_or_none(base.lower(), page_name(page)))
-        except EvenniaAIError:  # The title is not allowed.
+        except EvenniaAIError:  # No page can have this title.
             return False
 
     def line_for_value(self) -> str:

@@ -54,7 +54,7 @@ class CompactionRules:
         if not self.result_percent < self.idle_percent <= self.turn_percent <= 100:
             given = f"{self.result_percent}, {self.idle_percent}, {self.turn_percent}"
             wanted = "in rising order, the first below the second, none over 100"
-            raise CompactionRulesError("result, idle and turn percent", given, wanted)
+            raise CompactionRulesError("result_percent, idle_percent, turn_percent", given, wanted)
         if not 0 < self.summary_tokens <= self.most_summary_tokens:
             wanted = f"from 1 to most_summary_tokens ({self.most_summary_tokens})"
             raise CompactionRulesError("summary_tokens", self.summary_tokens, wanted)

@@ -332,8 +332,8 @@ class ActivationRun:
             for index in sorted(book.marked):
                 self._judged += 1
                 is_over = self._judged > self._most
-                # The limit `most_woken` does not apply to constant entries; only the hard limit
-                # `MOST_JUDGED` stops them.
+                # The limit `most_woken` does not apply to constant entries. Only the hard limit
+                # `MOST_JUDGED` ends a search that activates them.
                 if is_over and not (book.entries[index].constant and self._judged <= MOST_JUDGED):
                     why = f"not judged: the limit of {self._most} entries was reached"
                     book.marked.remove(index)
@@ -430,8 +430,8 @@ class ActivationRun:
         offered = [one for one in candidates if id(one) not in lost] if lost else candidates
         ordered = by_survival(offered)
 
-        # Most candidates have no chance to roll and belong to no speaker's share, and there are
-        # surely enough tokens for them. So charge all of these at once.
+        # Most candidates need no roll, belong to no speaker's share, and surely have enough tokens.
+        # So charge all of these at once.
         charges = budget.offer_in_a_row(ordered)
         in_a_row = ordered[: len(charges)]
         rulings: dict[int, dict[int, Ruling]] = defaultdict(dict)

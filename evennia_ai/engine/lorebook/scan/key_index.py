@@ -576,7 +576,7 @@ class KeyReader:
         return self._numbers.setdefault(self._key(entry, stripped), len(self._numbers))
 
     def _number_pattern(self, text: str, *, by_form: bool, refused: list[str]) -> int | None:
-        """Return the number of a regular expression; None if it is searched as an ordinary key."""
+        """Return the index of a key that is a regular expression; None if the key is plain text."""
         if text in self._numbers:
             return self._numbers[text]
         if (text, by_form) not in self._refusals:

@@ -29,7 +29,7 @@ RoleRank = tuple[float, int, int, Rank]
 
 _ROLES: Final[Mapping[str, int]] = {"assistant": 0, "user": 1, "system": 2}
 _COMPONENT, _SUMMARY, _NOTE, _DEPTH_PROMPT, _PERSONA, _LORE, _OTHER = range(7)
-# Origins of components and notes that are sorted as another kind than the prefix of the origin says
+# The kinds of components and notes whose origin begins with the name of another kind
 _KINDS: Final[Mapping[str, int]] = {
     "note:summary": _SUMMARY,
     "component:card_depth_prompt": _DEPTH_PROMPT,

@@ -12,7 +12,7 @@ from evennia_ai.store.history import conversations
 from evennia_ai.store.history.branches import npc_of
 from evennia_ai.store.knowledge.knowledge_searches import StoredSearch
 
-# Records without spoken words: texts of prompts, which a `Seer` judges, and acts of builders.
+# Records without spoken words: texts of prompts, which `Seer` may hide, and acts of builders.
 _NOT_SAID: Final = BOOKKEEPING | {RecordKind.ERASURE, RecordKind.CONTROL}
 
 

@@ -73,7 +73,7 @@ def test_retry_after_date_becomes_seconds() -> None:
 
 
 @pytest.mark.parametrize("date", ["Wed, 99 Foo 99999 99:99:99", "Fri, 31 Dec 99999 23:59:59 GMT"])
-def test_retry_after_that_is_no_date_is_ignored(date: str) -> None:
+def test_invalid_retry_after_header_is_ignored(date: str) -> None:
     assert a_failure(429, retry_after=date).after_seconds is None
 
 
