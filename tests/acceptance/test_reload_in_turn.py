@@ -41,7 +41,6 @@ FIRST = "Oren, what of the tide?"
 SECOND = "Oren, and what of the ferry?"
 THIRD = "Oren, are you there?"
 TIDE = "It turns at six."
-FERRY = "The ferry is late."
 HERE = "I am here."
 STOPPED = "the server stopped before the reply"
 TOOLS = ("ring", "send_the_boy")
@@ -165,13 +164,13 @@ Playing = Callable[[Play], Scene]
 
 
 def asking(stage: Stage) -> Scene:
-    """Reload while the model works on one question and a second question waits."""
-    stage.model(stalls_until_left, answers(TIDE), answers(FERRY))
+    """Reload while the model works on one question and a second one of the same speaker waits."""
+    stage.model(stalls_until_left, answers(TIDE))
     stage.says(FIRST)
     stage.waits_for_request(1)
     stage.says(SECOND)
     stage.reloads()
-    read = stage.builder.wait_for(f'^Oren says, "{FERRY}', seconds=60)
+    read = stage.builder.wait_for(f'^Oren says, "{TIDE}', seconds=60)
     return stage.over(read_after=read)
 
 
@@ -230,7 +229,7 @@ def test_turn_interrupted_by_a_reload_is_closed_with_a_reason(played: Playing, p
 @pytest.mark.parametrize(
     ("play", "questions"),
     [
-        (asking, [FIRST, FIRST, SECOND, THIRD]),
+        (asking, [FIRST, SECOND, THIRD]),
         (speaking, [FIRST, THIRD]),
         (acting, [FIRST, FIRST, THIRD]),
         (sending, [FIRST, FIRST, SECOND, SECOND, THIRD]),
@@ -245,7 +244,7 @@ def test_model_is_asked_again_after_a_reload_only_if_the_npc_had_not_acted(
 @pytest.mark.parametrize(
     ("play", "said"),
     [
-        (asking, [TIDE, FERRY, HERE]),
+        (asking, [TIDE, HERE]),
         (speaking, ["The tide turns. —", HERE]),
         (acting, [HERE]),
         (sending, ["I have sent the boy.", "He is not back.", HERE]),
@@ -259,7 +258,6 @@ def test_each_reply_is_recorded_once_over_a_reload(
 
 def test_waiting_questions_are_answered_after_a_reload(game: Evennia, played: Playing) -> None:
     assert f'Oren says, "{TIDE}"' in played(asking).read_after
-    assert f'Oren says, "{FERRY}"' in played(asking).read_after
     assert "lines to NPCs from before the server stopped: 2 answered now" in logs_of(game)
 
 

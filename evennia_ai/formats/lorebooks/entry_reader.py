@@ -6,7 +6,7 @@ order. The first of them is read in full, and the others are copies of it with t
 """
 
 import marshal
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields
 from typing import Any, Final, NamedTuple
 
@@ -21,6 +21,8 @@ from evennia_ai.formats.lorebooks.written import is_world_entry, read_fields
 _ATTRIBUTES: Final = tuple(field.name for field in fields(LoreEntry))
 _TEXT: Final = frozenset({str})
 _MOST_MODELS: Final = 1_000
+_MOST_SETTINGS: Final = 1_000
+"""The most values, also nested ones, in the settings of an entry that may be copied."""
 
 
 class _Model(NamedTuple):
@@ -126,6 +128,8 @@ def _split(raw: Any, name: str, *, in_world: bool) -> tuple[bytes, dict[str, Any
     extensions = settings.get("extensions")
     if isinstance(extensions, dict) and "display_index" in extensions:
         settings["extensions"] = {**extensions, "display_index": 0}
+    if not _is_small(settings):
+        return b"", {}
     # Unlike `==`, the bytes tell true, 1 and 1.0 apart. `repr` would take twice as long.
     return marshal.dumps((spelling.keys, bool(second), settings), 2), {
         "uid": one_line(str(uid)),
@@ -135,3 +139,20 @@ def _split(raw: Any, name: str, *, in_world: bool) -> tuple[bytes, dict[str, Any
         "template": compile_template(content, trust="imported"),
         "order": order,
     }
+
+
+def _is_small(settings: dict[str, Any]) -> bool:
+    """True if the settings have few values, counting a value again wherever it occurs.
+
+    In a YAML file a value of a few words can occur in itself millions of times, by aliases.
+    """
+    count = 0
+    inner: list[Collection[Any]] = [settings.values()]
+    while inner:
+        values = inner.pop()
+        count += len(values)
+        if count > _MOST_SETTINGS:
+            return False
+        inner += [one.values() for one in values if type(one) is dict]
+        inner += [one for one in values if type(one) is list]
+    return True

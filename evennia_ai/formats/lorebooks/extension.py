@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
-from pydantic import BaseModel, ConfigDict, PlainValidator, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainValidator, create_model
 from pydantic.alias_generators import to_camel
 
 from evennia_ai.engine.errors import FormatError
@@ -107,9 +107,9 @@ def _position(value: Any) -> int:
     return parse_code(value) if place is None else POSITIONS.index(place)
 
 
-def _triggers(value: Any) -> list[str]:
-    """Parse the kinds of generation of an entry; empty, for all kinds, if the value is no list."""
-    return [kind for kind in value if isinstance(kind, str)] if isinstance(value, list) else []
+def _without_odd_kinds(value: Any) -> Any:
+    """Return the kinds of generation of an entry without members that are no text."""
+    return [kind for kind in value if isinstance(kind, str)] if isinstance(value, list) else value
 
 
 def _role(value: Any) -> int:
@@ -134,7 +134,7 @@ class AppEntry(BaseModel):
     probability: Number | None = None
     use_probability: Flag | None = None
     group: str | None = None
-    triggers: Annotated[list[str], PlainValidator(_triggers)] | None = None
+    triggers: Annotated[Texts, BeforeValidator(_without_odd_kinds)] | None = None
     character_filter: _CharacterFilter | None = None
 
 

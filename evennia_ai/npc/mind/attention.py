@@ -401,10 +401,11 @@ class Attention:
 
     def _show_stopped(self, event: Event, settings: NPCSettings) -> None:
         """While the NPC is stopped or paused, show that to a person who speaks to it."""
-        if why_halted(self._mind.ref) and is_on(self._mind.npc):
+        npc = self._mind.npc
+        if npc.pk is not None and why_halted(self._mind.ref) and is_on(npc):
             claim = address_of(event, self._listener(event, settings)).claim
             if claim in (Addressed.MEANT, Addressed.ENGAGED):
-                self._live.signs.show("stopped", self._mind.npc, event)
+                self._live.signs.show("stopped", npc, event)
 
     def why_unable(self) -> str:
         """Return why the NPC may not answer anybody now, "" if it may."""

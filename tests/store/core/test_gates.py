@@ -28,7 +28,7 @@ GATED: Final[Mapping[str, str]] = {
     "authored/presets": "import_preset switch",
     "erasing": "erase_private erase_conversation erase_branches forget_person erase_persona"
     " erase_about forget_room",
-    "history/branches": "open_branch",
+    "history/branches": "open_branch open_branch_without_past",
     "history/control": "reset_conversation undo_exchanges take_back_answer correct_utterance",
     "history/transcripts": "import_lines",
     "history/windows": "reset_lore",

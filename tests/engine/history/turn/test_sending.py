@@ -217,6 +217,14 @@ class TestNextPrompt:
         assert len(draft.lines) == 8
         assert draft.texts == make_draft(prompt, event=said[-1]).texts
 
+    def test_draft_looks_up_texts_again_that_are_the_same_objects(self):
+        said = a_conversation(3)
+        prompt = a_prompt(said)
+        _, first, _ = sent(prompt, said)
+        texts = make_draft(prompt, event=said[-1], before=first).texts
+
+        assert texts == make_draft(prompt, event=said[-1]).texts != ()
+
     def test_draft_takes_over_nothing_if_tokens_were_counted_in_another_way(self):
         said = a_conversation(3)
         prompt = a_prompt(said)
