@@ -85,7 +85,7 @@ class QuotaReached:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaUse:
-    """The use during the last minute and the current day.
+    """The use during the last minute, the current day and the current month.
 
     Running calls count with their reserved tokens.
     """
@@ -166,7 +166,7 @@ class Meter:
         )
 
     def reading(self, now: float) -> QuotaUse:
-        """Return the use of the current minute and day."""
+        """Return the use of the last minute, and of the current day and month."""
         self._turn_to(now)
         return QuotaUse(
             calls_per_minute=sum(calls for _, calls, _ in self._minute),

@@ -2,7 +2,8 @@
 
 Models wrap speech in JSON, in code fences and Markdown, in preambles ("Here is a response in
 character:") and in offers to go on ("Would you like me to continue?"). Only wrapping that no
-character would say is removed. Doubtful text stays, and `odd_replies` reports it.
+character would say is removed. Doubtful text stays, and `odd_replies` reports it. `others_part`
+finds where prose begins to speak or act for somebody else.
 
 `unwrapped` goes from the whole text to its lines. `is_wrapping` tells a reader of a stream that
 `unwrapped` may change a line, so the reader says nothing from that line on until the reply ends.
