@@ -217,6 +217,7 @@ class TestNextPrompt:
         assert len(draft.lines) == 8
         assert draft.texts == make_draft(prompt, event=said[-1]).texts
 
+    @pytest.mark.req("S2-09")
     def test_draft_looks_up_texts_again_that_are_the_same_objects(self):
         said = a_conversation(3)
         prompt = a_prompt(said)
