@@ -114,11 +114,7 @@ class CardPage(Page):
             "assign": self._assign,
             "greet": self._greet,
         }
-        act = acts.get(request.POST.get("do", ""))
-        if act is None:
-            raise FormatError(
-                "form", f"the field 'do' must be one of {', '.join(acts)}; nothing was changed"
-            )
+        act = self.act_in_form(acts)
         return act(name, number)
 
     def _approve(self, name: str, number: int) -> HttpResponseBase:

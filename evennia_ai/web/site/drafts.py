@@ -5,7 +5,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
-from evennia_ai.engine.errors import FormatError, NotStoredError, StoreError
+from evennia_ai.engine.errors import NotStoredError, StoreError
 from evennia_ai.engine.knowledge.assembly.panel import context_panel
 from evennia_ai.engine.knowledge.pages.markup import write_page
 from evennia_ai.engine.knowledge.pages.page import Page as KnowledgePage
@@ -44,11 +44,7 @@ class DraftPage(Page):
     def post(self, request: HttpRequest, number: int) -> HttpResponseBase:
         """Approve or refuse the draft, as the field `do` says."""
         acts = {"approve": self._approve, "refuse": self._refuse}
-        act = acts.get(request.POST.get("do", ""))
-        if act is None:
-            raise FormatError(
-                "form", f"the field 'do' must be one of {', '.join(acts)}; nothing was changed"
-            )
+        act = self.act_in_form(acts)
         found, now = self._seen(number)
         if found.state != "waiting":
             raise StoreError(

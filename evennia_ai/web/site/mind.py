@@ -157,12 +157,7 @@ class MindPage(Workbench):
             "branch": self._branch,
             "retire": self._retire,
         }
-        do = request.POST.get("do", "")
-        act = acts.get(do)
-        if act is None:
-            raise FormatError(
-                "form", f"the field 'do' must be one of {', '.join(acts)}; nothing was changed"
-            )
+        act = self.act_in_form(acts)
         try:
             if ref != npc_of(ref) and not _is_own_branch(ref, request.user):
                 raise FormatError(
@@ -294,11 +289,7 @@ class PauseView(Page):
     def post(self, request: HttpRequest, ref: str) -> HttpResponseBase:
         """Pause or resume the NPC, as the field `do` says."""
         acts = {"pause": running_game.pause, "resume": running_game.resume}
-        act = acts.get(request.POST.get("do", ""))
-        if act is None:
-            raise FormatError(
-                "form", f"the field 'do' must be one of {', '.join(acts)}; nothing was changed"
-            )
+        act = self.act_in_form(acts)
         act(ref, by=self.actor)
         return HttpResponseRedirect(reverse("evennia_ai:mind", kwargs={"ref": ref}))
 

@@ -62,11 +62,7 @@ class NotesPanel(Workbench):
     def post(self, request: HttpRequest, ref: str) -> HttpResponseBase:
         """Save or remove a note, or choose the greeting, as the field `do` says."""
         acts = {"save": self._save, "remove": self._remove, "greet": self._greet}
-        act = acts.get(request.POST.get("do", ""))
-        if act is None:
-            raise FormatError(
-                "form", f"the field 'do' must be one of {', '.join(acts)}; nothing was changed"
-            )
+        act = self.act_in_form(acts)
         try:
             act(ref)
         except EvenniaAIError as error:

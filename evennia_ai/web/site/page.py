@@ -7,7 +7,7 @@ answer for a missing page (404), so players do not learn that it exists.
 import json
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeVar
 
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
@@ -30,6 +30,8 @@ from evennia_ai.engine.prompt.components import Scope
 from evennia_ai.engine.text.plain_values import plain_value
 from evennia_ai.npc.mind import npc_list
 from evennia_ai.web.site import running_game
+
+Act = TypeVar("Act")
 
 # Inline styles and scripts are forbidden. Only pages of the same origin may show a page in a frame.
 POLICY: Final = (
@@ -120,6 +122,19 @@ class Page(View):
             **self.html_values(told),
         }
         return render(self.request, self.template, context, status=status)
+
+    def act_in_form(self, acts: Mapping[str, Act]) -> Act:
+        """Return the act that the field `do` of the form names.
+
+        Raises:
+            FormatError: The field names none of them.
+        """
+        act = acts.get(self.request.POST.get("do", ""))
+        if act is None:
+            raise FormatError(
+                "form", f"the field 'do' must be one of {', '.join(acts)}; nothing was changed"
+            )
+        return act
 
     def requested_page(self, count: int, size: int) -> tuple[int, int]:
         """Return the requested page of a list, from 1, and the number of pages of this size."""

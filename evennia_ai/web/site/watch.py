@@ -7,7 +7,6 @@ from typing import Any
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
-from evennia_ai.engine.errors import FormatError
 from evennia_ai.npc.mind.status import game_log, stored_game_status
 from evennia_ai.web.site import running_game
 from evennia_ai.web.site.page import ADMIN, LivePage, Page, actor_of
@@ -34,11 +33,7 @@ class StopView(Page):
     def post(self, request: HttpRequest) -> HttpResponseBase:
         """Stop or start all NPCs, as the field `do` says."""
         acts = {"stop": running_game.stop_all, "start": running_game.start_all}
-        act = acts.get(request.POST.get("do", ""))
-        if act is None:
-            raise FormatError(
-                "form", f"the field 'do' must be one of {', '.join(acts)}; nothing was changed"
-            )
+        act = self.act_in_form(acts)
         act(by=actor_of(request, ADMIN))
         page = "village" if request.POST.get("back") == "home" else "watch"
         return HttpResponseRedirect(reverse(f"evennia_ai:{page}"))
