@@ -67,10 +67,9 @@ from evennia_ai.engine.prompt.blocks import (
 )
 from evennia_ai.engine.prompt.budget import BudgetRules
 from evennia_ai.engine.prompt.components import HISTORY_ID
-from evennia_ai.engine.prompt.filling import Filling, last_message_values
+from evennia_ai.engine.prompt.filling import Filling, MacroStore, last_message_values
 from evennia_ai.engine.prompt.fragments import DYNAMIC, Fragment
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.macro_state import MacroStore
 from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.engine.prompt.notes import ExpandedNote, expand_notes, expand_notes_again
 from evennia_ai.engine.prompt.persistent_texts import fit_unsent, mark_facts_as_staying

@@ -9,11 +9,13 @@ imported only if a setting asks for them.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from secrets import token_hex
 from threading import Thread
 from traceback import clear_frames
 from typing import Any, Final, TypeVar
 
 from django.utils.module_loading import import_string
+from evennia.server.models import ServerConfig
 from evennia.utils import logger
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.interfaces import IReactorThreads
@@ -24,8 +26,8 @@ from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.npc.background.in_process import InThread
 from evennia_ai.npc.background.work import Work
 from evennia_ai.npc.filtering import GameFilter
+from evennia_ai.npc.floor.addressing import Companies
 from evennia_ai.npc.floor.bidding import Floors
-from evennia_ai.npc.floor.company import Companies
 from evennia_ai.npc.floor.scheduler import Place, Scheduler
 from evennia_ai.npc.floor.ticks import Ticker
 from evennia_ai.npc.inputs.book_builds import BookBuilds
@@ -36,7 +38,6 @@ from evennia_ai.npc.knowledge.own_pages import Threads
 from evennia_ai.npc.knowledge.search import HintEchoes
 from evennia_ai.npc.model_calls.calls import ModelCalls
 from evennia_ai.npc.model_calls.limits import Limits, is_stopped
-from evennia_ai.npc.model_calls.naming import game_id
 from evennia_ai.npc.model_calls.watching import Gauges, Watch, Watcher, WorkGauges
 from evennia_ai.npc.recording.event_recorder import Recorder
 from evennia_ai.npc.recording.writer import Writer
@@ -55,6 +56,19 @@ from evennia_ai.services.settings.game import Conf
 from evennia_ai.services.settings.kinds import GLOBAL_TRACES
 from evennia_ai.services.settings.npc import NPCSettings
 from evennia_ai.store.model_calls import spent_by_each, use_by_each
+
+GAME_ID: Final = "evennia_ai_game_id"
+"""The key of the id in Evennia's `ServerConfig`."""
+
+
+def game_id() -> str:
+    """Return the id of this game. The first call makes and stores it."""
+    found: str | None = ServerConfig.objects.conf(GAME_ID)
+    if found is None:
+        found = token_hex(16)
+        ServerConfig.objects.conf(GAME_ID, found)
+    return found
+
 
 SHUTDOWN_SECONDS: Final = 2.0
 """How long a stopping server waits until the last spans are sent."""

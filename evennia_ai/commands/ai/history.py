@@ -29,7 +29,7 @@ from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.npc.views.looking import past_reader, sent_report
 from evennia_ai.npc.views.visibility import Seer
 from evennia_ai.services.settings.conf import conf
-from evennia_ai.store.history.control import controls_since
+from evennia_ai.store.history.control import withdrawals
 from evennia_ai.store.history.conversations import conversations_of
 from evennia_ai.store.history.past_turns import (
     RecordPage,
@@ -92,7 +92,7 @@ def _nothing(npc: NPC, number: int) -> str:
 
 def _rows(page: RecordPage, seer: Seer, *, is_full: bool) -> Iterator[str | Row]:
     """Yield the records, with a heading wherever the conversation changes."""
-    fate = _fate_by_record(page.records)
+    withdrawn = withdrawals(page.records)
     shown = [record for record in page.records if not seer.leaves_out(record)]
     for where, members in groupby(shown, key=lambda record: record.conversation):
         yield (Span(clip_text(f"-- {in_words(page.conversations[where])}", WIDTH), "component"),)
@@ -102,27 +102,8 @@ def _rows(page: RecordPage, seer: Seer, *, is_full: bool) -> Iterator[str | Row]
                 yield _folded(records)
                 continue
             for record in records:
-                yield from _row(seer.record(record, page.records), fate.get(record.id, ""))
-
-
-def _fate_by_record(records: Sequence[Record]) -> dict[str, str]:
-    """Return, by record ID, what a builder did to the records that no longer count."""
-    found: dict[str, str] = {}
-    for members in _by_conversation(records).values():
-        for done in controls_since(members[0]):
-            gone = set(done.meta.get("withdrawn", ()))
-            for record in members:
-                is_before = (record.segment, record.seq) < (done.segment, done.seq)
-                if record.place in gone or (done.meta.get("what") == "reset" and is_before):
-                    found.setdefault(record.id, _FATES[done.meta["what"]])
-    return found
-
-
-def _by_conversation(records: Sequence[Record]) -> dict[int, list[Record]]:
-    found: dict[int, list[Record]] = {}
-    for one in records:
-        found.setdefault(one.conversation, []).append(one)
-    return found
+                fate = _FATES.get(withdrawn.get(record.id, ""), "")
+                yield from _row(seer.record(record, page.records), fate)
 
 
 def _is_internal(record: Record) -> bool:

@@ -25,8 +25,7 @@ from evennia_ai.engine.history.records import (
 )
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.memo import Slot, SpentMemo, clear_memo
-from evennia_ai.engine.prompt.messages import MOVEMENT, Message, Part, ToolCall
-from evennia_ai.engine.prompt.time_line import with_time_line
+from evennia_ai.engine.prompt.messages import MOVEMENT, Message, Part, ToolCall, with_time_line
 
 MINUTE: Final = "minute"
 """The key in a record's meta for the date and minute that prompts show with its text."""

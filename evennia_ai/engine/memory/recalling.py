@@ -29,9 +29,8 @@ from evennia_ai.engine.memory.relevance import (
 )
 from evennia_ai.engine.prompt.blocks import mark_as_data
 from evennia_ai.engine.prompt.expansion import CompiledComponent, ComponentSet
-from evennia_ai.engine.prompt.filling import Filling
+from evennia_ai.engine.prompt.filling import Filling, MacroStore
 from evennia_ai.engine.prompt.fragments import Fragment, make_fragment, without_origin
-from evennia_ai.engine.prompt.macro_state import MacroStore
 from evennia_ai.engine.prompt.messages import Part
 from evennia_ai.engine.prompt.persistent_texts import AlreadySent
 from evennia_ai.engine.prompt.prefix_rules import FILLED_IN, restrict_fragment

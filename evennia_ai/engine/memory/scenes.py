@@ -13,8 +13,7 @@ from typing import Final
 
 from evennia_ai.engine.memory.memories import comparison_words
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.messages import Message
-from evennia_ai.engine.prompt.time_line import without_time_line
+from evennia_ai.engine.prompt.messages import Message, without_time_line
 from evennia_ai.engine.text.word_forms import Languages
 
 MOST_WORDS: Final = 48

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Final
 
 from evennia_ai.engine.prompt.expansion import CompiledComponent, ComponentSet
-from evennia_ai.engine.prompt.filling import Filling
+from evennia_ai.engine.prompt.filling import Filling, MacroStore
 from evennia_ai.engine.prompt.fragments import (
     DYNAMIC,
     Claim,
@@ -24,7 +24,6 @@ from evennia_ai.engine.prompt.fragments import (
     make_fragment,
     without_origin,
 )
-from evennia_ai.engine.prompt.macro_state import MacroStore
 from evennia_ai.engine.prompt.messages import OF_LORE
 from evennia_ai.engine.prompt.prefix_rules import FILLED_IN, restrict_fragment
 from evennia_ai.engine.prompt.tokens import TokenCounter

@@ -24,7 +24,16 @@ from evennia_ai.engine.prompt.components import (
     PromptComponent,
 )
 from evennia_ai.engine.prompt.dice import Dice
-from evennia_ai.engine.prompt.filling import Fields, Filling
+from evennia_ai.engine.prompt.filling import (
+    NO_EFFECT,
+    ChangedVariables,
+    Effect,
+    Fields,
+    Filling,
+    MacroState,
+    MacroStore,
+    describe_variables,
+)
 from evennia_ai.engine.prompt.fragments import (
     DYNAMIC,
     Claim,
@@ -34,14 +43,6 @@ from evennia_ai.engine.prompt.fragments import (
     Tier,
     block_breaks,
     make_fragment,
-)
-from evennia_ai.engine.prompt.macro_state import (
-    NO_EFFECT,
-    ChangedVariables,
-    Effect,
-    MacroState,
-    MacroStore,
-    describe_variables,
 )
 from evennia_ai.engine.prompt.prefix_rules import (
     Dependence,

@@ -9,10 +9,9 @@ from pydantic import Field
 from evennia_ai.engine.foreign.fields import Must, plain_form
 from evennia_ai.engine.prompt.components import DEFAULT_ORDER, HISTORY_ID, PromptComponent
 from evennia_ai.engine.prompt.expansion import CompiledComponent, CompiledComponents, ComponentSet
-from evennia_ai.engine.prompt.filling import Filling
+from evennia_ai.engine.prompt.filling import Filling, MacroState, MacroStore
 from evennia_ai.engine.prompt.fragments import Claim, Fragment, SharedMessage, make_fragment
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.macro_state import MacroState, MacroStore
 from evennia_ai.engine.prompt.memo import Slot
 from evennia_ai.engine.prompt.messages import Role, Trust
 from evennia_ai.engine.prompt.prefix_rules import (

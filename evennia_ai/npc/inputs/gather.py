@@ -14,6 +14,7 @@ from evennia.utils import gametime
 from evennia_ai.engine.execution_request import ExecutionRequest, execution_request
 from evennia_ai.engine.history.projection import minute_in
 from evennia_ai.engine.history.records import NewRecord
+from evennia_ai.engine.history.role_markup import neutralize_markup
 from evennia_ai.engine.inputs import ComposeRules, Inputs
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, Clock
 from evennia_ai.engine.lorebook.entry import SourceName
@@ -21,10 +22,10 @@ from evennia_ai.engine.prompt.blocks import DynamicBlock, guidance_for
 from evennia_ai.engine.prompt.contexts import PromptContext, context_for
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.history import History
-from evennia_ai.engine.prompt.messages import Message, ToolSpec, event_message
+from evennia_ai.engine.prompt.messages import Message, ToolSpec, event_message, with_time_line
 from evennia_ai.engine.prompt.names import spoken_name
+from evennia_ai.engine.prompt.personas import NotePlace, Persona, persona_block
 from evennia_ai.engine.prompt.templates.clock import clock_values
-from evennia_ai.engine.prompt.time_line import with_time_line
 from evennia_ai.npc.inputs.facts import (
     candidates,
     moment,
@@ -32,7 +33,6 @@ from evennia_ai.npc.inputs.facts import (
 )
 from evennia_ai.npc.inputs.meanings import Near
 from evennia_ai.npc.inputs.mind import Mind
-from evennia_ai.npc.inputs.personas import persona_blocks, persona_sources
 from evennia_ai.npc.inputs.providers import blocks_of
 from evennia_ai.npc.recording.heard import (
     CommittedEvent,
@@ -49,6 +49,8 @@ from evennia_ai.npc.views.greeting import greeting_record
 from evennia_ai.npc.views.view import CardTexts, NPCView, books_with, scanned_texts
 from evennia_ai.services.settings.npc import NPCSettings
 from evennia_ai.store.authored import contexts
+from evennia_ai.store.authored.notes import NOTE
+from evennia_ai.store.authored.personas import persona_of
 from evennia_ai.store.history import conversations, turns
 from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.windows import GREETING, Window, empty_window, lore_states, windows
@@ -348,11 +350,11 @@ def scanned_sources(
 
 def _room_text(room: Any) -> str:
     described = room.db.desc if room is not None else None
-    return _plain(described) if isinstance(described, str) else ""
+    return _plain_description(described) if isinstance(described, str) else ""
 
 
 @lru_cache(maxsize=256)
-def _plain(described: str) -> str:
+def _plain_description(described: str) -> str:
     return one_line(strip_markup(described))
 
 
@@ -377,3 +379,52 @@ def _partner(npc: NPC, talk: ConversationKey, event: Event | None) -> str:
     if talk.kind == "private" and event is not None:
         return event.speaker_name
     return person_name(npc.ai_partner or VISITOR)
+
+
+def spoken_persona(view: NPCView, event: Event | None) -> Persona | None:
+    """Return the persona of the player who caused the event, None if there is none.
+
+    Makes no query once cached.
+    """
+    if not view.sources.conf.persona_characters or event is None or not event.speaker_ref:
+        return None
+    if event.speaker_rank == "NPC" or event.known_ref != event.speaker_ref:
+        return None
+    persona = persona_of(event.speaker_ref)
+    return persona if persona is not None and persona.is_read_by_npcs else None
+
+
+def persona_blocks(view: NPCView, event: Event | None) -> tuple[DynamicBlock, ...]:
+    """Return the block with the speaker's persona, an empty tuple without one."""
+    persona = spoken_persona(view, event)
+    if persona is None or event is None:
+        return ()
+    block = persona_block(
+        replace(persona, text=_plain_persona(persona.text)),
+        owner_ref=event.speaker_ref,
+        name=event.speaker_name,
+        note=_note_place(view),
+    )
+    return () if block is None else (block,)
+
+
+@lru_cache(maxsize=256)
+def _plain_persona(text: str) -> str:
+    """Return a persona on one line, without markup that could imitate facts or messages."""
+    return neutralize_markup(one_line(text))
+
+
+def persona_sources(view: NPCView, event: Event | None) -> dict[SourceName, str]:
+    """Return the speaker's persona as a text that lore entries may scan."""
+    persona = spoken_persona(view, event)
+    return {} if persona is None else {"persona": persona.text}
+
+
+def _note_place(view: NPCView) -> NotePlace:
+    """Return the place of the NPC's author's note, next to which a persona may be placed.
+
+    It is the note with the default key, else the first one.
+    """
+    notes = [note for note in view.sources.notes if note.enabled and note.content]
+    notes.sort(key=lambda note: note.key != NOTE)
+    return NotePlace(depth=notes[0].depth, order=notes[0].order) if notes else NotePlace()

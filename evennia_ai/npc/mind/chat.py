@@ -13,7 +13,7 @@ from evennia_ai.engine.history.corrections import CORRECTS
 from evennia_ai.engine.history.records import Record, RecordKind
 from evennia_ai.npc.speech.reply_acts import Act, acts_of
 from evennia_ai.npc.views.visibility import Seer
-from evennia_ai.store.history.control import EndedTurn, ended_turns, place_in_order
+from evennia_ai.store.history.control import EndedTurn, ended_turns, place_in_order, withdrawals
 from evennia_ai.store.history.record_rows import ConversationRef, records_from
 
 MOST_RECORDS: Final = 160
@@ -80,8 +80,8 @@ def read_chat(
     )
     newest = records_from(rows.order_by("-segment", "-seq")[:MOST_RECORDS])
     records = sorted(newest, key=lambda one: (place_in_order(one), one.segment, one.seq))
-    gone = _withdrawn(records)
-    shown = [one for one in records if one.place not in gone and not seer.leaves_out(one)]
+    gone = withdrawals(records)
+    shown = [one for one in records if one.id not in gone and not seer.leaves_out(one)]
     counting = [one for one in shown if one.kind is not RecordKind.CONTROL]
     exchanges = _Exchanges(ended_turns(where), counting)
     lines = [
@@ -135,18 +135,6 @@ class _Exchanges:
 
 def _event_of(turn: EndedTurn) -> str:
     return turn.event or f"turn {turn.number}"
-
-
-def _withdrawn(records: Sequence[Record]) -> set[str]:
-    """Return the places of the records that no longer count."""
-    gone: set[str] = set()
-    for done in records:
-        if done.kind is RecordKind.CONTROL:
-            gone |= set(done.meta.get("withdrawn", ()))
-            if done.meta.get("what") == "reset":
-                before = (done.segment, done.seq)
-                gone |= {one.place for one in records if (one.segment, one.seq) < before}
-    return gone
 
 
 def _line(record: Record, exchanges: _Exchanges, own_names: Sequence[str]) -> ChatLine | None:

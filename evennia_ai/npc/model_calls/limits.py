@@ -19,7 +19,6 @@ from evennia.utils import logger
 from evennia_ai.engine.errors import StoreError
 from evennia_ai.npc.jobs.counting import estimate_usage
 from evennia_ai.npc.senses.events import Line
-from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.services.llm.chat import Usage
 from evennia_ai.services.llm.quotas import (
     DAY_SECONDS,
@@ -388,11 +387,6 @@ def _describe_refusal(scope: LimitScope, ref: str, reached: QuotaReached) -> str
 def is_stopped() -> str:
     """Return who stopped the whole game, and why, as a text. "" if it is not stopped."""
     return why_halted(GAME_REF)
-
-
-def is_paused(npc: NPC) -> bool:
-    """True if this NPC is paused. A stop of the whole game does not count."""
-    return str(npc.id) in _current_halts()
 
 
 def why_halted(npc_ref: str) -> str:

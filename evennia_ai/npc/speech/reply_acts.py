@@ -66,7 +66,6 @@ _WHISPERING: Final = (
 _INVERTED_TAG: Final = re.compile(rf"\s?,?\s(?:{_SAYING}|{_MUTTERING}|{_WHISPERING})\s|と言|と答")
 _PRONOUNS: Final = ("he", "she", "they", "it", "er", "sie", "il", "elle", "él", "ella", "он", "она")
 _TO: Final = r"to|zu|à|a|ins ohr von|对"
-_TAG_ENDS: Final = r"[\s.!?;:,—–]*"
 # What a person does that says "I nod" of itself, with the form in the third person.
 _FIRST_PERSON_ACTS: Final = frozenset(
     """

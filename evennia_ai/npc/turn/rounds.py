@@ -34,8 +34,7 @@ from evennia_ai.npc.recording.heard import CommittedEvent
 from evennia_ai.npc.recording.writer import Writer
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.npc.turn.quotable import with_quotable
-from evennia_ai.npc.upkeep.compacting import Compactor, Wanted
-from evennia_ai.npc.upkeep.fullness import Fullness, fullness_of
+from evennia_ai.npc.upkeep.compacting import Compactor, Fullness, Wanted, fullness_of
 from evennia_ai.npc.views.turn_sources import recorded_turn
 from evennia_ai.npc.views.view import revisions_of
 from evennia_ai.services.endpoints import Access

@@ -5,6 +5,9 @@ runs in the background. The kind of work in `npc/jobs/kinds/compact.py` makes th
 module requests it, checks the result against the current conversation, and commits either all of it
 or nothing. A bad summary changes nothing; if the turn needs room, an extract of the history is used
 instead. The next prompt is checked for room like any other prompt.
+
+`Fullness` does not count dialogue examples. They are dropped in favour of the history anyway, so a
+compaction would not make room for them.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -27,7 +30,11 @@ from evennia_ai.engine.history.compaction.extract import clean_name
 from evennia_ai.engine.history.compaction.planning import (
     Breaker,
     CompactionMoment,
+    CompactionRules,
     CompactionSettings,
+    is_due,
+    refuse_thrash,
+    tokens_from_cut,
 )
 from evennia_ai.engine.history.compaction.summaries import (
     Reply,
@@ -37,7 +44,10 @@ from evennia_ai.engine.history.compaction.summaries import (
 )
 from evennia_ai.engine.history.projection import record_of
 from evennia_ai.engine.history.records import Record
+from evennia_ai.engine.prompt.fragments import Tier
+from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.prompt import Prompt
+from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.npc.background.applying import Ending, GameKind
 from evennia_ai.npc.background.in_process import InThread, done_here
 from evennia_ai.npc.background.work import Work
@@ -54,7 +64,6 @@ from evennia_ai.npc.model_calls.calls import ModelCalls
 from evennia_ai.npc.recording import heard
 from evennia_ai.npc.recording.heard import ConversationKey
 from evennia_ai.npc.upkeep.conversation_jobs import job_about
-from evennia_ai.npc.upkeep.fullness import Fullness, fullness_of
 from evennia_ai.services.llm.profiles import SUMMARISER
 from evennia_ai.store.core.snapshots import one_transaction
 from evennia_ai.store.history import conversations, model_requests, turns
@@ -63,6 +72,77 @@ from evennia_ai.store.history.model_requests import ModelRequest
 from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.segments import head_of, refuse_moved
 from evennia_ai.store.history.windows import windows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fullness:
+    """The tokens of the history from its cut on, and those of everything else in the prompt."""
+
+    history_tokens: int
+    other_tokens: int
+    limit_tokens: int
+    counter: TokenCounter
+
+    @property
+    def tokens(self) -> int:
+        """Return how many tokens a prompt with the whole history has."""
+        return self.history_tokens + self.other_tokens
+
+    def is_due(self, rules: CompactionRules, when: CompactionMoment) -> bool:
+        """True if the history should be compacted."""
+        return is_due(
+            self.history_tokens,
+            limit_tokens=self.limit_tokens,
+            rules=rules,
+            when=when,
+            other_tokens=self.other_tokens,
+        )
+
+    def refuse_thrash(self, rules: CompactionRules) -> None:
+        """Check that a history that was just compacted has enough room.
+
+        Raises:
+            ThrashError: Another compaction would be due at once.
+        """
+        refuse_thrash(
+            self.history_tokens,
+            limit_tokens=self.limit_tokens,
+            rules=rules,
+            other_tokens=self.other_tokens,
+        )
+
+
+def fullness_of(prompt: Prompt, *, cut: int) -> Fullness:
+    """Return how full a prompt is.
+
+    Args:
+        cut: The cut of the history in the previous prompt.
+    """
+    return _fullness(prompt, prompt.history, cut=cut, other_tokens=_tokens_outside_history(prompt))
+
+
+def fullness_after(prompt: Prompt, history: History, *, cut: int) -> Fullness:
+    """Estimate how full the next prompt will be: `prompt` with the history as it is now.
+
+    The event that `prompt` answered is now part of the history.
+    """
+    answered = sum(tokens for _, tokens in prompt.fixed)
+    other_tokens = _tokens_outside_history(prompt) - answered
+    return _fullness(prompt, history, cut=cut, other_tokens=other_tokens)
+
+
+def _tokens_outside_history(prompt: Prompt) -> int:
+    yielding = sum(p.tokens for p in prompt.fragments if p.claim.tier is Tier.YIELDING)
+    return prompt.tokens - prompt.fitted.history_tokens - yielding
+
+
+def _fullness(prompt: Prompt, history: History, *, cut: int, other_tokens: int) -> Fullness:
+    return Fullness(
+        history_tokens=tokens_from_cut(cut, history, prompt.counter),
+        other_tokens=other_tokens,
+        limit_tokens=prompt.limit_tokens,
+        counter=prompt.counter,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

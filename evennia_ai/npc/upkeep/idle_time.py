@@ -13,9 +13,8 @@ from evennia_ai.engine.prompt.prompt import Prompt
 from evennia_ai.npc.inputs.mind import Mind
 from evennia_ai.npc.model_calls.limits import why_halted
 from evennia_ai.npc.recording.retrying import DATABASE_ERRORS
-from evennia_ai.npc.upkeep.compacting import Compactor, Wanted
+from evennia_ai.npc.upkeep.compacting import Compactor, Fullness, Wanted, fullness_after
 from evennia_ai.npc.upkeep.consolidating import Consolidator
-from evennia_ai.npc.upkeep.fullness import Fullness, fullness_after
 from evennia_ai.services.llm.resilience import Clock
 from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.windows import windows

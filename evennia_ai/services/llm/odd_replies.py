@@ -9,10 +9,9 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final, Literal, get_args
+from typing import Final, Literal
 
 Oddity = Literal["refusal", "as_ai", "out_of_character", "repeated", "script"]
-ODDITIES: Final[tuple[Oddity, ...]] = get_args(Oddity)
 OddReplies = Literal["watch", "retry"]
 """What the game does with an odd reply: say and count it, or ask the model once more."""
 

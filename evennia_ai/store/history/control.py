@@ -9,6 +9,7 @@ answer of its own.
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -241,12 +242,28 @@ def _pick_utterance(record: Record, said: Sequence[Utterance], which: int | None
     return said[which - 1]
 
 
-def controls_since(record: Record) -> tuple[Record, ...]:
-    """Return the controls of the record's conversation that came after the record, in order."""
-    rows = models.Record.objects.filter(
-        conversation_id=record.conversation, kind=RecordKind.CONTROL.value, pk__gt=int(record.id)
-    )
-    return records_from(rows.order_by("pk"))
+def withdrawals(records: Sequence[Record]) -> dict[str, str]:
+    """Return the records that no longer count, by ID, with what withdrew them, such as "undo".
+
+    Changes that came after these records are found too.
+    """
+    found: dict[str, str] = {}
+    by_conversation = defaultdict[int, list[Record]](list)
+    for one in records:
+        by_conversation[one.conversation].append(one)
+    for conversation, members in by_conversation.items():
+        rows = models.Record.objects.filter(
+            conversation_id=conversation,
+            kind=RecordKind.CONTROL.value,
+            pk__gt=min(int(one.id) for one in members),
+        )
+        for done in records_from(rows.order_by("pk")):
+            what, gone = done.meta["what"], set(done.meta.get("withdrawn", ()))
+            for record in members:
+                is_before = (record.segment, record.seq) < (done.segment, done.seq)
+                if record.place in gone or (what == "reset" and is_before):
+                    found.setdefault(record.id, what)
+    return found
 
 
 def _withdraw(

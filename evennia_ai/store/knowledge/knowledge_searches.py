@@ -155,12 +155,6 @@ def safe_summaries(conversation: ConversationRef) -> str:
     return "\n".join(told)[-MOST_REMEMBERED_CHARACTERS:]
 
 
-def newest_searches(npc_ref: str, *, limit: int = NEWEST) -> tuple[StoredSearch, ...]:
-    """Return the newest searches of an NPC, newest first."""
-    rows = _rows().filter(npc_ref=npc_ref).order_by("-pk")[:limit]
-    return tuple(map(_search_from, rows))
-
-
 def bases_of(npc_ref: str) -> frozenset[str]:
     """Return the keys of all bases that an NPC has ever searched."""
     rows = models.KnowledgeSearch.objects.filter(npc_ref=npc_ref).order_by()

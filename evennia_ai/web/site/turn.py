@@ -16,7 +16,7 @@ from evennia_ai.engine.compose import compose_with_lore
 from evennia_ai.engine.errors import EvenniaAIError, ReplayError
 from evennia_ai.engine.history.turn.manifest import request_in_words
 from evennia_ai.engine.inputs import Inputs
-from evennia_ai.engine.prompt.time_line import without_time_line
+from evennia_ai.engine.prompt.messages import without_time_line
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.views.forecast import Forecaster
 from evennia_ai.npc.views.looking import (

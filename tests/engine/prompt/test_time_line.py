@@ -3,8 +3,7 @@
 import pytest
 
 from evennia_ai.engine.memory.scenes import words_of_message
-from evennia_ai.engine.prompt.messages import Message
-from evennia_ai.engine.prompt.time_line import with_time_line, without_time_line
+from evennia_ai.engine.prompt.messages import Message, with_time_line, without_time_line
 from evennia_ai.formats.scenario import run_scenario
 from tests.formats.scenario.builders import a_book, an_entry
 

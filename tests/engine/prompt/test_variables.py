@@ -12,9 +12,8 @@ from evennia_ai.engine.compose import compose
 from evennia_ai.engine.prompt.components import CONTAINED_PRIORITY, PromptComponent
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.expansion import ComponentSet
-from evennia_ai.engine.prompt.filling import Filling
+from evennia_ai.engine.prompt.filling import Filling, MacroState
 from evennia_ai.engine.prompt.fragments import Fragment
-from evennia_ai.engine.prompt.macro_state import MacroState
 from evennia_ai.engine.prompt.messages import said
 from evennia_ai.engine.prompt.notes import AuthorsNote
 from evennia_ai.engine.prompt.templates.variables import MAX_NAME, MAX_VALUE, Variable

@@ -21,8 +21,7 @@ from evennia_ai.npc.background.in_process import GameTools
 from evennia_ai.npc.jobs.job import Job
 from evennia_ai.npc.jobs.wire import text_of
 from evennia_ai.npc.upkeep import compacting
-from evennia_ai.npc.upkeep.compacting import Wanted
-from evennia_ai.npc.upkeep.fullness import Fullness
+from evennia_ai.npc.upkeep.compacting import Fullness, Wanted
 from evennia_ai.store import memories
 from evennia_ai.store.erasing import erase_conversation
 from evennia_ai.store.history import record_rows, verifying

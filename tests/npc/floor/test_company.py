@@ -1,6 +1,6 @@
 """The characters in a room, and which of them a line names. Cached for one reactor turn."""
 
-from evennia_ai.npc.floor.company import Companies
+from evennia_ai.npc.floor.addressing import Companies
 
 
 def refs(*people):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evennia_ai.npc.floor.shares import PRESSING_SECONDS, PRESSING_SHARE, Shares
+from evennia_ai.npc.floor.scheduler import PRESSING_SECONDS, PRESSING_SHARE, Shares
 
 
 @dataclass(frozen=True)

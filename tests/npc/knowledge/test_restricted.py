@@ -71,8 +71,8 @@ def test_record_says_if_a_base_was_searched_or_returned_whole(cellar, told):
     envelope = json.loads(told())
     assert envelope["retrieval_mode"] == "direct_injection"
     assert envelope["total"] == 2
-    modes = [search.mode for search in knowledge_searches.newest_searches(cellar.npc.ai.ref)]
-    assert modes == ["direct_injection", "rag_retrieval"]
+    modes = [search.mode for search in knowledge_searches.searches_of(cellar.npc.ai.ref)]
+    assert modes == ["rag_retrieval", "direct_injection"]
 
 
 def fails(error: Exception):
@@ -237,7 +237,7 @@ def test_request_log_redacts_a_mediator_reply_that_is_not_json(cellar, told, log
 
 def test_record_of_a_restricted_search_has_no_secret(cellar, told):
     told()
-    (search,) = knowledge_searches.newest_searches(cellar.npc.ai.ref)
+    (search,) = knowledge_searches.searches_of(cellar.npc.ai.ref)
     assert (search.decision, search.reason, search.sent) == ("answer", "answerable", 1)
     assert [one["title"] for one in search.sources] == ["Source 1"]
     assert search.query not in search.result

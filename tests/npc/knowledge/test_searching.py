@@ -113,7 +113,7 @@ def test_small_base_is_returned_whole_when_its_setting_allows_that(harbour):
     written("harbour", a_page("Tower", "The tower has a bell."))
     knowledge_bases.save_base(replace(HARBOUR, direct_characters=2_000), by=trusted("builder"))
     assert "The tower has a bell." in told(harbour)
-    assert knowledge_searches.newest_searches(harbour.npc.ai.ref)[0].mode == "direct_injection"
+    assert knowledge_searches.searches_of(harbour.npc.ai.ref)[-1].mode == "direct_injection"
 
 
 @pytest.mark.req("S0-44")
@@ -123,7 +123,7 @@ def test_base_above_its_own_or_the_game_size_limit_is_searched(harbour, times, d
     info = replace(HARBOUR, direct_characters=direct_characters)
     knowledge_bases.save_base(info, by=trusted("builder"))
     assert told(harbour) == f"[harbour] Ferry: {FERRY}"
-    assert knowledge_searches.newest_searches(harbour.npc.ai.ref)[0].mode == "rag_retrieval"
+    assert knowledge_searches.searches_of(harbour.npc.ai.ref)[-1].mode == "rag_retrieval"
 
 
 def test_result_has_at_most_as_many_passages_as_the_limit(harbour):
@@ -157,7 +157,7 @@ def test_result_starts_with_the_best_passage_of_each_base(harbour):
 def test_search_with_invalid_arguments_is_refused(harbour, arguments):
     harbour.minds.searches = {"query": "ferry", **arguments}
     assert "was not done" in told(harbour)
-    assert knowledge_searches.newest_searches(harbour.npc.ai.ref) == ()
+    assert knowledge_searches.searches_of(harbour.npc.ai.ref) == ()
 
 
 class Elsewhere:
@@ -227,7 +227,7 @@ def test_chat_markup_in_a_page_is_neutralised(harbour):
 
 def test_search_is_recorded_with_its_pages(harbour):
     told(harbour)
-    (search,) = knowledge_searches.newest_searches(harbour.npc.ai.ref)
+    (search,) = knowledge_searches.searches_of(harbour.npc.ai.ref)
     assert (search.query, search.bases, search.restricted) == ("ferry", ("harbour",), False)
     assert [one["title"] for one in search.sources] == ["Ferry"]
     assert FERRY in search.result

@@ -14,8 +14,8 @@ from twisted.internet.defer import Deferred
 
 from evennia_ai.engine.actors import THE_GAME
 from evennia_ai.engine.errors import ModelUnavailable
-from evennia_ai.npc.model_calls.naming import GAME_ID, game_id
 from evennia_ai.npc.npc_settings import change_settings
+from evennia_ai.npc.runtime import GAME_ID, game_id
 from evennia_ai.services import endpoints
 from evennia_ai.services.endpoints import (
     OFFLINE,

@@ -37,7 +37,7 @@ def a_search(where, **fields) -> NewSearch:
 
 def test_search_is_stored_when_it_begins_and_when_it_ends(where):
     number = knowledge_searches.begin_search(a_search(where), [a_chunk()])
-    (begun,) = knowledge_searches.newest_searches("7")
+    (begun,) = knowledge_searches.searches_of("7")
     assert (begun.id, begun.ended_at, begun.result) == (number, None, "")
     knowledge_searches.end_search(number, "told", decision="refuse", reason="other")
     (ended,) = knowledge_searches.searches_of_turns("7", 4, 4)
@@ -49,7 +49,7 @@ def test_search_is_stored_when_it_begins_and_when_it_ends(where):
 
 def test_sources_of_a_restricted_search_are_numbers_and_hashes(where):
     knowledge_searches.begin_search(a_search(where), [a_chunk(), a_chunk("Else.")])
-    (found,) = knowledge_searches.newest_searches("7")
+    (found,) = knowledge_searches.searches_of("7")
     assert [one["title"] for one in found.sources] == ["Source 1", "Source 2"]
     assert found.sources[0]["sha256"] == a_chunk().sha256
     assert "Watchword" not in json.dumps(found.sources)
@@ -57,7 +57,7 @@ def test_sources_of_a_restricted_search_are_numbers_and_hashes(where):
 
 def test_sources_of_an_ordinary_search_have_titles(where):
     knowledge_searches.begin_search(a_search(where, restricted=False), [a_chunk()])
-    assert knowledge_searches.newest_searches("7")[0].sources[0]["title"] == "Watchword"
+    assert knowledge_searches.searches_of("7")[-1].sources[0]["title"] == "Watchword"
 
 
 def test_searches_are_counted_by_conversation_speaker_and_time(where):
@@ -101,7 +101,7 @@ def test_removed_base_leaves_an_empty_vault(where):
 
 
 def _is_erased() -> bool:
-    (found,) = knowledge_searches.newest_searches("7")
+    (found,) = knowledge_searches.searches_of("7")
     kept = knowledge_searches.open_vault("vault", by=trusted("Ada"))
     return not (found.query or found.result or found.sources or found.speaker_ref or kept)
 

@@ -1,7 +1,7 @@
 """The switches of `lore` for whole books: assign, import, export, revisions and revert."""
 
 import json
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -28,7 +28,6 @@ from evennia_ai.commands.screens import diffed
 from evennia_ai.commands.setup.lore import named
 from evennia_ai.commands.setup.lore.changes import save_book_edit, store_book
 from evennia_ai.commands.setup.lore.named import written
-from evennia_ai.commands.setup.lore.revisions import history_of, text_of
 from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.lorebook.scan.key_index import prepare_index
 from evennia_ai.engine.prompt.components import Scope
@@ -36,7 +35,7 @@ from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls
 from evennia_ai.formats.file_kinds import json_of_file
 from evennia_ai.formats.lorebooks.books import read_book, unwrap_book
 from evennia_ai.formats.lorebooks.conversion import as_v3, as_world
-from evennia_ai.formats.lorebooks.editing.comparing import book_differences
+from evennia_ai.formats.lorebooks.editing.comparing import book_differences, changed_ids
 from evennia_ai.formats.lorebooks.editing.without_effect import (
     entry_texts,
     list_idle_fields,
@@ -48,7 +47,7 @@ from evennia_ai.npc.views.parse_cache import know_read
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.services.settings.game import Conf
 from evennia_ai.store.authored import lorebooks as store
-from evennia_ai.store.authored.life_cycle import Revision
+from evennia_ai.store.authored.life_cycle import Revision, with_values_before
 from evennia_ai.store.authored.lorebooks import LOREBOOKS, CheckedText, StoredBook
 
 _MOST_LINES: Final = 200
@@ -304,3 +303,37 @@ def _read(path: Path, file_name: str, given: Conf) -> tuple[CheckedText, Loreboo
     asked = list_wanted_extensions(entry_texts(data))
     told = (*twice, *asked, *list_unknown_macros(data), *list_idle_fields(data))
     return store.checked_text(book.label, text, most=most), book, told
+
+
+MOST_SHOWN: Final = 50
+_MOST_COMPARED: Final = 10
+_MOST_IDS: Final = 6
+
+
+def history_of(name: str, changes: Sequence[Revision[StoredBook]]) -> list[str]:
+    """Return the changes of a book, oldest first, with the entries that the newest ones changed."""
+    lines = [f"Revisions of lorebook '{name}'; /revert goes back to one of them:"]
+    if len(changes) > MOST_SHOWN:
+        lines.append(f"       and {len(changes) - MOST_SHOWN} older ones")
+    compared = {change.number for change in changes[-_MOST_COMPARED:]}
+    for before, change in [*with_values_before(changes)][-MOST_SHOWN:]:
+        lines.append(clip_text(escape_controls(revision_in_words(change)), WIDTH))
+        if change.number in compared:
+            older = text_of(before) if before else None
+            told = _ids_in_words(older, text_of(change))
+            lines += [clip_text(f"         {line}", WIDTH) for line in told]
+    return lines
+
+
+def text_of(change: Revision[StoredBook]) -> str | None:
+    """Return the text that a revision made current, or None."""
+    return LOREBOOKS.whole(change.value).source if change.takes_effect else None
+
+
+def _ids_in_words(older: str | None, newer: str | None) -> Iterator[str]:
+    """Yield one line for each kind of change, with the IDs of the entries."""
+    for kind, uids in changed_ids(older, newer).items():
+        if uids:
+            more = "and {} more"
+            ids = and_more([f"#{escape_controls(uid)}" for uid in uids], most=_MOST_IDS, more=more)
+            yield f"{kind}: {', '.join(ids)}"

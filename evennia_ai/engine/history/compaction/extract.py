@@ -16,9 +16,8 @@ from typing import Final, Literal, NamedTuple
 
 from evennia_ai.engine.history.compaction.planning import CompactionPlan
 from evennia_ai.engine.history.role_markup import neutralize_markup
-from evennia_ai.engine.prompt.messages import Message
+from evennia_ai.engine.prompt.messages import Message, without_time_line
 from evennia_ai.engine.prompt.names import quote_name
-from evennia_ai.engine.prompt.time_line import without_time_line
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.text.words import indexed_pairs, split_words
 

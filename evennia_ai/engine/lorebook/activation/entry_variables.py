@@ -16,7 +16,7 @@ from evennia_ai.engine.lorebook.conditions import LASTING_FACTS
 from evennia_ai.engine.lorebook.entry import LoreEntry
 from evennia_ai.engine.prompt.components import Grant
 from evennia_ai.engine.prompt.dice import Dice
-from evennia_ai.engine.prompt.macro_state import Effect, MacroState, MacroStore
+from evennia_ai.engine.prompt.filling import Effect, MacroState, MacroStore
 from evennia_ai.engine.prompt.memo import Slot
 from evennia_ai.engine.prompt.prefix_rules import (
     BY_KEY,

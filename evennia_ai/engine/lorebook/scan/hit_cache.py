@@ -21,8 +21,7 @@ from evennia_ai.engine.lorebook.scan.matching import (
 from evennia_ai.engine.lorebook.scan.regex.pattern import TEXT_STEPS, TURN_STEPS
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.memo import Memo, Slot
-from evennia_ai.engine.prompt.messages import Message
-from evennia_ai.engine.prompt.time_line import without_time_line
+from evennia_ai.engine.prompt.messages import Message, without_time_line
 
 # Values of `FoundKey.place` for keys that were found outside the messages of the history.
 EVENT: Final = -1

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from evennia_ai.engine.prompt.assembly.merging import EXAMPLE_HEADING
 from evennia_ai.engine.prompt.assembly.rules import AssemblyRules
 from evennia_ai.engine.prompt.expansion import ComponentSet
-from evennia_ai.engine.prompt.filling import Filling
+from evennia_ai.engine.prompt.filling import Filling, MacroStore
 from evennia_ai.engine.prompt.fragments import (
     DYNAMIC,
     Fragment,
@@ -23,7 +23,6 @@ from evennia_ai.engine.prompt.fragments import (
     blocks_of,
     fragments_sharing,
 )
-from evennia_ai.engine.prompt.macro_state import MacroStore
 from evennia_ai.engine.prompt.memo import Slot
 from evennia_ai.engine.prompt.messages import Message, message_tokens
 from evennia_ai.engine.prompt.prefix_rules import stable_values

@@ -14,9 +14,8 @@ from typing import Final
 from evennia_ai.engine.prompt.assembly.rules import LORE, AssemblyRules, Names
 from evennia_ai.engine.prompt.components import MAX_CONTENT, PromptComponent
 from evennia_ai.engine.prompt.expansion import ComponentSet
-from evennia_ai.engine.prompt.filling import Filling
+from evennia_ai.engine.prompt.filling import Filling, MacroStore
 from evennia_ai.engine.prompt.fragments import SharedMessage
-from evennia_ai.engine.prompt.macro_state import MacroStore
 from evennia_ai.engine.prompt.prefix_rules import stable_values
 from evennia_ai.engine.prompt.templates.template import compile_template
 from evennia_ai.engine.prompt.trace import Verdict

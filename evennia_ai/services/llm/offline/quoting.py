@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
-from evennia_ai.engine.prompt.time_line import without_time_line
+from evennia_ai.engine.prompt.messages import without_time_line
 from evennia_ai.engine.text.words import script_ranges
 from evennia_ai.services.llm.chat import ChatRequest, Passage
 from evennia_ai.services.llm.offline.asked import COMMON_WORDS, VAGUE_WORDS, Asked, Kind
