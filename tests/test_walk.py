@@ -41,14 +41,14 @@ def said_twice(stage: Any) -> Walk:
 
 
 def test_walk_follows_a_line_to_its_reply(stage: Any) -> None:
-    bounded("say", said_twice(stage), files=113, moves=827)
+    bounded("say", said_twice(stage), files=106, moves=797)
 
 
 def test_walk_follows_a_line_to_its_reply_with_a_lorebook(stage: Any) -> None:
     entries = [an_entry(f"Of the {key}.", keys=[key]) for key in FIVE_KEYS]
     lorebooks.save_book("harbour", json.dumps({"entries": entries}), by=trusted("Mara"))
     lorebooks.LOREBOOKS.assign("harbour", GAME, by=trusted("Mara"))
-    bounded("say_lore", said_twice(stage), files=126, moves=924)
+    bounded("say_lore", said_twice(stage), files=119, moves=893)
 
 
 def test_walk_follows_a_prompt_with_one_lore_entry() -> None:
