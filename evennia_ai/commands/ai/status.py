@@ -1,7 +1,7 @@
 """`ai`, `ai <npc>` and `ai/limits`: how NPCs are doing, and what they may use of models."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -15,24 +15,23 @@ from evennia_ai.npc.floor.scheduler import Crowd
 from evennia_ai.npc.mind.status import (
     Compaction,
     GameNow,
+    LimitUse,
     NPCPage,
     NPCRow,
     NPCStatus,
     Spending,
     game_now,
+    limit_status,
     npcs_now,
     stored_game_status,
     stored_page,
-    unpriced,
 )
-from evennia_ai.npc.model_calls.limits import Limits, LimitScope
-from evennia_ai.npc.npc_settings import settings_of
+from evennia_ai.npc.model_calls.limits import LimitScope
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.npc.senses.presence import NPC, object_of
 from evennia_ai.npc.upkeep.compacting import Outcome
 from evennia_ai.services.llm.money import as_dollars, describe_cost, in_dollars
 from evennia_ai.services.llm.quotas import LIMITS, MONEY, most_in_words
-from evennia_ai.store import model_calls
 from evennia_ai.store.history.past_turns import TurnLine
 from evennia_ai.store.model_calls import GAME_REF, Halt, Used, halts
 
@@ -224,82 +223,50 @@ MOST_SPENDERS: Final = 5
 
 def limit_lines(npc: NPC | None = None) -> list[str]:
     """Return the limits and their use: of the game and one NPC, or of everyone at a limit now."""
-    live = runtime()
-    limits = live.limits
-    lines = ["Limits on calls of models, used of allowed:", *_used(limits, "game", "", "game")]
+    found = limit_status(runtime(), npc, most=MOST_AT_LIMIT + 1, most_spenders=MOST_SPENDERS)
+    lines = ["Limits on calls of models, used of allowed:", *_use_lines("game", found.game)]
     if npc is None:
-        lines += _usual(limits)
-        lines += _at_limit(limits)
-        lines += _spenders(limits)
-        lines += _refused_today("")
+        usual: tuple[tuple[LimitScope, str], ...] = (("npc", "each NPC"), ("player", "each player"))
+        for scope, name in usual:
+            set_limits = ((limit, getattr(found.usual[scope], limit)) for limit in LIMITS)
+            told = [most_in_words(limit, most) for limit, most in set_limits if most is not None]
+            lines.append(f"  {name:16} {', '.join(told) or 'no limit'}")
+        for kind, ref, reached in found.at_limit[:MOST_AT_LIMIT]:
+            what = most_in_words(reached.limit, reached.most)
+            lines.append(f"  {kind} {escape_controls(name_of(ref))} is at its {what}")
+        if len(found.at_limit) > MOST_AT_LIMIT:
+            more = len(found.at_limit) - MOST_AT_LIMIT
+            lines.append(f"  and {more} more are at a limit")
+        lines += (
+            f"  {kind} {escape_controls(name_of(ref))} cost"
+            f" {as_dollars(used.dollars_per_month)} this month,"
+            f" {as_dollars(used.dollars_per_day)} today"
+            for kind, spenders in found.spenders.items()
+            for ref, used in spenders
+        )
     else:
-        own = settings_of(npc).limits
-        lines += _used(limits, "npc", npc.ai.ref, escape_controls(npc.key), own)
-        lines += _refused_today(npc.ai.ref)
-    lines += (line for told in unpriced(live) for line in wrap_hanging(f"! {told}"))
+        lines += _use_lines(escape_controls(npc.key), found.npc)
+    if found.refused:
+        lines.append("Refused today, the last first:")
+    for one in found.refused[:MOST_AT_LIMIT]:
+        who = escape_controls(name_of(one.player_ref)) if one.player_ref else "no player"
+        by = f" by {escape_controls(name_of(one.npc_ref))}" if npc is None else ""
+        lines.append(f"  {day_and_time(one.last_at)}  {who}{by}, {_times(one.times)}")
+        lines.append(f"      {limit_in_words(one.limit)}")
+    if len(found.refused) > MOST_AT_LIMIT:
+        lines.append("  and others before that; ai/log <npc> has each of them")
+    lines += (line for told in found.unpriced for line in wrap_hanging(f"! {told}"))
     return [clip_text(line, WIDTH) for line in lines]
 
 
-def _used(
-    limits: Limits, scope: LimitScope, ref: str, name: str, own: Mapping[str, float] | None = None
-) -> Iterator[str]:
-    quota, reading = limits.quota(scope, own or {}), limits.reading(scope, ref)
-    for limit in LIMITS:
-        most, used = getattr(quota, limit), getattr(reading, limit)
-        is_money = limit.startswith(MONEY)
+def _use_lines(name: str, uses: Iterable[LimitUse]) -> Iterator[str]:
+    for one in uses:
+        is_money = one.limit.startswith(MONEY)
+        most = one.most
         allowed = "no limit" if most is None else as_dollars(most) if is_money else str(most)
-        mine = " (its own)" if own and limit in own and most == own[limit] else ""
-        what = limit.replace("_", " ")
-        shown = as_dollars(used) if is_money else used
-        yield f"  {name:16.16} {what:18} {shown:>9} of {allowed}{mine}"
-
-
-def _usual(limits: Limits) -> Iterator[str]:
-    kinds: tuple[tuple[LimitScope, str], ...] = (("npc", "each NPC"), ("player", "each player"))
-    for scope, name in kinds:
-        quota = limits.quota(scope)
-        told = [
-            most_in_words(limit, getattr(quota, limit))
-            for limit in LIMITS
-            if getattr(quota, limit) is not None
-        ]
-        yield f"  {name:16} {', '.join(told) or 'no limit'}"
-
-
-def _at_limit(limits: Limits) -> Iterator[str]:
-    found = limits.at_limit()
-    for scope, ref, reached in found[:MOST_AT_LIMIT]:
-        what = most_in_words(reached.limit, reached.most)
-        yield f"  {scope} {escape_controls(name_of(ref))} is at its {what}"
-    if len(found) > MOST_AT_LIMIT:
-        yield f"  and {len(found) - MOST_AT_LIMIT} more are at a limit"
-
-
-def _spenders(limits: Limits) -> Iterator[str]:
-    """Yield the NPCs and the players that cost the most this month."""
-    scopes: tuple[LimitScope, ...] = ("npc", "player")
-    for scope in scopes:
-        for ref, used in limits.spenders(scope, most=MOST_SPENDERS):
-            yield (
-                f"  {scope} {escape_controls(name_of(ref))} cost"
-                f" {as_dollars(used.dollars_per_month)} this month,"
-                f" {as_dollars(used.dollars_per_day)} today"
-            )
-
-
-def _refused_today(npc_ref: str) -> Iterator[str]:
-    """Yield who was refused today, by which limit, how often, and when last."""
-    since = runtime().limits.midnight
-    found = model_calls.refused_times(since, npc_ref=npc_ref, limit=MOST_AT_LIMIT + 1)
-    if found:
-        yield "Refused today, the last first:"
-    for one in found[:MOST_AT_LIMIT]:
-        who = escape_controls(name_of(one.player_ref)) if one.player_ref else "no player"
-        by = "" if npc_ref else f" by {escape_controls(name_of(one.npc_ref))}"
-        yield f"  {day_and_time(one.last_at)}  {who}{by}, {_times(one.times)}"
-        yield f"      {limit_in_words(one.limit)}"
-    if len(found) > MOST_AT_LIMIT:
-        yield "  and others before that; ai/log <npc> has each of them"
+        mine = " (its own)" if one.is_own else ""
+        shown = as_dollars(one.used) if is_money else one.used
+        yield f"  {name:16.16} {one.limit.replace('_', ' '):18} {shown:>9} of {allowed}{mine}"
 
 
 def limit_in_words(limit: str) -> str:

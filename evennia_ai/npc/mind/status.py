@@ -17,14 +17,21 @@ from evennia_ai.engine.prompt.report import describe_break
 from evennia_ai.npc.background.queued import WorkStatus
 from evennia_ai.npc.floor.scheduler import Crowd
 from evennia_ai.npc.mind.npc_list import ListedNPC, NPCList, find_npc, npc_names
-from evennia_ai.npc.npc_settings import ATTRIBUTE, SettingChange, changes_in, settings_in
+from evennia_ai.npc.model_calls.limits import Limits, LimitScope
+from evennia_ai.npc.npc_settings import (
+    ATTRIBUTE,
+    SettingChange,
+    changes_in,
+    settings_in,
+    settings_of,
+)
 from evennia_ai.npc.runtime import Runtime
-from evennia_ai.npc.senses.presence import class_with_mind
+from evennia_ai.npc.senses.presence import NPC, class_with_mind
 from evennia_ai.npc.views.visibility import Seer
 from evennia_ai.services.llm.arrival import describe_cut_prompt
 from evennia_ai.services.llm.money import NANODOLLARS
 from evennia_ai.services.llm.prices import unknown_price
-from evennia_ai.services.llm.quotas import LIMITS, Quota, month_of
+from evennia_ai.services.llm.quotas import LIMITS, Quota, QuotaReached, QuotaUse, month_of
 from evennia_ai.services.llm.resilience import BreakerState
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.services.settings.npc import NPCSettings
@@ -238,6 +245,37 @@ class Spending:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LimitUse:
+    """One limit of the game or of an NPC, and its use."""
+
+    limit: str
+    used: float
+    most: float | None
+    """None if there is no limit."""
+    is_own: bool
+    """True if the NPC's own limit applies, and not the limit of each NPC."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitStatus:
+    """What the game or one NPC may use of models, what it used, and who was refused today."""
+
+    game: tuple[LimitUse, ...]
+    npc: tuple[LimitUse, ...]
+    """The limits of the NPC, empty for the whole game."""
+    usual: Mapping[LimitScope, Quota]
+    """The limits of each NPC and of each player."""
+    at_limit: tuple[tuple[LimitScope, str, QuotaReached], ...]
+    """The NPCs and players, by reference, that are at a limit."""
+    spenders: Mapping[LimitScope, tuple[tuple[str, QuotaUse], ...]]
+    """The NPCs and players, by reference, that cost the most this month."""
+    refused: tuple[RefusedTimes, ...]
+    """Who was refused today, the last refusal first."""
+    unpriced: tuple[str, ...]
+    """Profiles whose price is not known, each with what to do about it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GameNow:
     """What all NPCs do now. Only the running game knows it."""
 
@@ -397,6 +435,43 @@ def left_of_limits(live: Runtime, ref: str, settings: NPCSettings) -> dict[str, 
         for limit, allowed in most.items()
         if allowed is not None
     }
+
+
+def limit_status(live: Runtime, npc: NPC | None, *, most: int, most_spenders: int) -> LimitStatus:
+    """Return the limits of one NPC, or of everyone.
+
+    Args:
+        most: The most refusals.
+        most_spenders: The most NPCs, and the most players, that cost money this month.
+    """
+    limits, ref = live.limits, "" if npc is None else npc.ai.ref
+    own = {} if npc is None else settings_of(npc).limits
+    scopes: tuple[LimitScope, ...] = ("npc", "player")
+    of_all = scopes if npc is None else ()
+    return LimitStatus(
+        game=_limit_uses(limits, "game", "", {}),
+        npc=_limit_uses(limits, "npc", ref, own) if ref else (),
+        usual={scope: limits.quota(scope) for scope in scopes},
+        at_limit=limits.at_limit() if npc is None else (),
+        spenders={scope: limits.spenders(scope, most=most_spenders) for scope in of_all},
+        refused=model_calls.refused_times(limits.midnight, npc_ref=ref, limit=most),
+        unpriced=unpriced(live),
+    )
+
+
+def _limit_uses(
+    limits: Limits, scope: LimitScope, ref: str, own: Mapping[str, float]
+) -> tuple[LimitUse, ...]:
+    quota, used = limits.quota(scope, own), limits.reading(scope, ref)
+    return tuple(
+        LimitUse(
+            limit=limit,
+            used=getattr(used, limit),
+            most=getattr(quota, limit),
+            is_own=limit in own and getattr(quota, limit) == own[limit],
+        )
+        for limit in LIMITS
+    )
 
 
 def npc_log(ref: str, number: int, *, size: int) -> NPCLog:
