@@ -112,7 +112,7 @@ def test_edit_without_effect_has_status_0(played: Played) -> None:
         "turn 7: unchanged",
         "turn 8: unchanged",
         "3 turns: 0 changed, 3 unchanged, 0 not known; +0 tokens in all",
-        "A turn costs nothing, with or without it: 140 -> 140 tokens over the last 3 turns.",
+        "A turn costs nothing: 140 -> 140 tokens over the last 3 turns.",
     ]
 
 

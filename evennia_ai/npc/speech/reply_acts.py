@@ -276,7 +276,10 @@ def _read_tags(
         is_after_quote = spans[before_it].kind == "quoted" and before_it != number
         stretch = text[span.start : span.end]
         if span.kind == "action" and after_it != number and spans[after_it].kind != "action":
-            target = _whisper_target(_whisper_act(names).match(stretch.strip("*_ ")))
+            act = stretch.strip("*_ ")
+            target = _whisper_target(
+                _whisper_act(names).match(act) or _LEANS_AND_WHISPERS.search(act)
+            )
             if target:
                 read[after_it] = replace(spans[after_it], whispered_to=target)
                 read[number] = replace(span, end=span.start)
@@ -288,6 +291,8 @@ def _read_tags(
                 read[number] = replace(span, end=span.start + leading.start())
                 trailing = None
             target = _whisper_target(trailing or leading)
+            if leading is not None and not target:
+                target = _whisper_target(_LEANS_AND_WHISPERS.search(stretch))
             if target and trailing is not None:
                 read[before_it] = replace(spans[before_it], whispered_to=target)
             if target and is_before_quote:
@@ -420,6 +425,14 @@ def _who(names: Sequence[str]) -> str:
 
 
 _TARGET: Final = rf"\s*,?\s*(?:{_TO})\s+(?P<target>[^\s,.:;!?\"“„«][^,.:;!?\"“„«\n]{{0,60}})"
+
+
+_SMALL: Final = "a-zа-яäöüéèáàíóú"
+# "leans close to Anna and whispers". A thing has a small letter: "leans to the rail and whispers".
+_LEANS_AND_WHISPERS: Final = re.compile(
+    rf"(?<!\w)(?:to|towards?|zu|à|a)\s+(?P<target>[^\W\d_{_SMALL}][\w'’-]*(?: [^\W\d_{_SMALL}]"
+    rf"[\w'’-]*)?)\s*,?\s*(?:and|then|und|et|y|и)\s+(?i:{_WHISPERING})[\s,.:：—–]*\Z"
+)
 
 
 @lru_cache(maxsize=256)

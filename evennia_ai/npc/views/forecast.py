@@ -36,7 +36,9 @@ class Forecast:
     unknown: int = 0
     """The turns that cannot be composed again, or that the edit does not fit."""
     unpriced: int = 0
-    """The turns in which no model was asked, or one without a known price."""
+    """The turns in which a model without a known price was asked."""
+    unasked: int = 0
+    """The turns in which no model was asked, because of a limit or because the NPC is offline."""
     tokens_before: int = 0
     """The tokens of the prompts, as the provider counted them."""
     tokens: int = 0
@@ -51,17 +53,21 @@ class Forecast:
 
     def __str__(self) -> str:
         """Return the forecast as a sentence."""
-        left_out = {"cannot be compared": self.unknown, "have no known price": self.unpriced}
+        left_out = {
+            "asked no model": self.unasked,
+            "cannot be compared": self.unknown,
+            "asked a model without a known price": self.unpriced,
+        }
         more = "".join(f"; {count} more {why}" for why, count in left_out.items() if count)
         if not self.turns:
-            return f"No turn can be forecast{more}."
+            return f"No turn can be forecast{more.replace(' more ', ' ')}."
         over = "the last turn" if self.turns == 1 else f"the last {self.turns} turns"
         before, after = (
             round(sum_of / self.turns) for sum_of in (self.nanodollars_before, self.nanodollars)
         )
         tokens = f"{self.tokens_before // self.turns} -> {self.tokens // self.turns} tokens"
         if not before and not after:
-            return f"A turn costs nothing, with or without it: {tokens} over {over}{more}."
+            return f"A turn costs nothing: {tokens} over {over}{more}."
         change = "as much as before"
         if before != after:
             change = f"{in_dollars(abs(after - before))} {'more' if after > before else 'less'}"
@@ -84,7 +90,8 @@ class Forecaster:
             made = Forecast(unknown=1)
         else:
             calls = model_calls.calls_of_turns(self._npc_ref, [compared.number])
-            made = _forecast([call for call in calls if call.input_tokens], compared, neighbour)
+            asked = [call for call in calls if call.input_tokens]
+            made = _forecast(asked, compared, neighbour) if asked else Forecast(unasked=1)
         self.found += made
         return made
 
@@ -95,7 +102,7 @@ def _forecast(
     usages = [(call, *_usages(call, compared, neighbour)) for call in calls]
     costs = [(_cost(call, before), _cost(call, after)) for call, before, after in usages]
     known = [(before, after) for before, after in costs if before is not None and after is not None]
-    if not known or len(known) < len(costs):
+    if len(known) < len(costs):
         return Forecast(unpriced=1)
     return Forecast(
         turns=1,

@@ -114,9 +114,10 @@ def test_turns_without_a_price_or_a_prompt_are_counted_and_named() -> None:
         compared(3, [RULES], [LONGER]),  # a limit or the offline responder: no call
         Comparison(number=4, outcome="unknown"),
     )
-    assert (found.turns, found.unpriced, found.unknown) == (0, 3, 1)
+    assert (found.turns, found.unpriced, found.unasked, found.unknown) == (0, 2, 1, 1)
     assert str(found) == (
-        "No turn can be forecast; 1 more cannot be compared; 3 more have no known price."
+        "No turn can be forecast; 1 asked no model; 1 cannot be compared; 2 asked a model without"
+        " a known price."
     )
 
 
@@ -132,7 +133,7 @@ def test_calls_of_other_roles_cost_the_same_with_the_edit() -> None:
     [
         (40_000_000, 60_000_000, "A turn costs $0.020 more ($0.040 -> $0.060, "),
         (60_000_000, 40_000_000, "A turn costs $0.020 less ($0.060 -> $0.040, "),
-        (0, 0, "A turn costs nothing, with or without it: "),
+        (0, 0, "A turn costs nothing: "),
     ],
 )
 def test_forecast_says_how_much_a_turn_costs_over_how_many_turns(
