@@ -99,6 +99,17 @@ def parse_pattern(body: str, flags: Flags) -> Node:
     return _Parser(body if flags.unicode else to_utf16_units(body), flags).pattern()
 
 
+def find_groups(body: str, flags: Flags) -> tuple[int, Mapping[str, int]]:
+    """Return how many groups a regular expression has, and the number of each named group.
+
+    Raises:
+        BrokenPatternError: The name of a group is invalid.
+    """
+    parser = _Parser(body if flags.unicode else to_utf16_units(body), flags)
+    parser.survey_groups()
+    return parser.groups, parser.names
+
+
 def _length(node: Node) -> int:
     """Return the length of a node in characters, as if its repetitions were written out.
 
@@ -155,7 +166,7 @@ _SET_PAIRS: Final = frozenset("&!#$%*+,.:;<=>?@^`~")
 class _Parser:
     """A parser of one regular expression. Most of its methods are rules of the grammar."""
 
-    __slots__ = ("_at", "_depth", "_flags", "_groups", "_names", "_opened", "_refused", "_text")
+    __slots__ = ("_at", "_depth", "_flags", "_opened", "_refused", "_text", "groups", "names")
 
     def __init__(self, text: str, flags: Flags) -> None:
         self._text = text
@@ -163,8 +174,8 @@ class _Parser:
         self._at = 0
         self._depth = 0
         self._opened = 0  # the number of groups opened so far
-        self._names: dict[str, int] = {}
-        self._groups = 0  # the number of groups in the whole pattern, counted in advance
+        self.names: dict[str, int] = {}
+        self.groups = 0  # the number of groups in the whole pattern, counted in advance
         self._refused = ""  # the first unsupported thing in the pattern
 
     # Reading of the text
@@ -204,7 +215,7 @@ class _Parser:
 
     def pattern(self) -> Node:
         """Parse the whole regular expression into a syntax tree."""
-        self._survey_groups()
+        self.survey_groups()
         tree = self._choice()
         if self._peek():
             raise self._broken("a ) without an opening (")
@@ -217,18 +228,18 @@ class _Parser:
             raise UnsupportedPatternError(self._refused)
         return Chain(parts=(LineAnchor(place="start"), tree)) if self._flags.sticky else tree
 
-    def _survey_groups(self) -> None:
+    def survey_groups(self) -> None:
         """Count and name all groups first, because `\\1` and `\\k` may refer to later ones."""
         for piece in _PIECES.finditer(self._text):
             if piece[0] == "(" and self._text[piece.end() : piece.end() + 1] != "?":
-                self._groups += 1
+                self.groups += 1
             if piece[0] == "(?<":
-                self._groups += 1
+                self.groups += 1
                 self._at = piece.end()
                 name = self._group_name()
-                if name in self._names:
+                if name in self.names:
                     raise BrokenPatternError(f"two groups with the name {name!r}")
-                self._names[name] = self._groups
+                self.names[name] = self.groups
         self._at = 0
 
     def _group_name(self) -> str:
@@ -375,16 +386,16 @@ class _Parser:
 
     def _group_number(self) -> int | None:
         """Parse `1` or `k<name>` and return the number of the group; None if neither comes next."""
-        if self._names or self._flags.unicode:
+        if self.names or self._flags.unicode:
             if self._take("k<"):
                 name = self._group_name()
-                if name not in self._names:
+                if name not in self.names:
                     raise self._broken(f"no group with the name {name!r}")
-                return self._names[name]
+                return self.names[name]
             if self._peek() == "k":
                 raise self._broken("\\k needs the name of a group")
         digits = _GROUP_NUMBER.match(self._text, self._at)
-        if digits is None or int(digits[0][:9]) > self._groups:
+        if digits is None or int(digits[0][:9]) > self.groups:
             return None
         self._at = digits.end()
         return int(digits[0])
@@ -438,7 +449,7 @@ class _Parser:
         if self._flags.unicode and not may_be_escaped:
             self._at -= 1
             raise self._broken(f"a backslash before {letter!r}, which the flag u forbids,")
-        if letter == "k" and self._names:
+        if letter == "k" and self.names:
             raise self._broken("\\k needs the name of a group")
         return ord(letter)
 

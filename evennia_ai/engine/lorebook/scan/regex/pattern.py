@@ -35,7 +35,11 @@ from evennia_ai.engine.lorebook.scan.regex.units import (
     to_utf16_units,
     without_surrogates,
 )
-from evennia_ai.engine.lorebook.scan.regex.writing import uncounted_characters, write_search
+from evennia_ai.engine.lorebook.scan.regex.writing import (
+    NO_GROUPS,
+    uncounted_characters,
+    write_search,
+)
 
 _DELIMITED: Final = re.compile(r"/(.+)/([dgimsuvy]*)", re.DOTALL)
 _OPEN_SLASH: Final = re.compile(r"(?<!\\)/")
@@ -130,8 +134,16 @@ class Pattern:
         "written",
     )
 
-    def __init__(self, written: str, tree: Node, *, unicode: bool) -> None:
-        """Prepare the search.
+    def __init__(
+        self,
+        written: str,
+        tree: Node,
+        *,
+        unicode: bool,
+        captured: frozenset[int] = NO_GROUPS,
+        from_offset: bool = False,
+    ) -> None:
+        """Prepare the search. `write_search` explains the last two arguments.
 
         Raises:
             UnsupportedPatternError: PCRE2 cannot search like JavaScript here.
@@ -152,7 +164,7 @@ class Pattern:
         )
         self._refers_back = any(isinstance(node, Backreference) for node in nodes)
         self._uncounted = uncounted_characters(tree)
-        self._written_search = write_search(tree)
+        self._written_search = write_search(tree, captured=captured, from_offset=from_offset)
         self._compiled: dict[int, Any] = {}
         if any(chars.properties for chars in sets):
             self.can_run()  # only PCRE2 knows all names of scripts, so compile at once
@@ -186,21 +198,36 @@ class Pattern:
         if not self.can_run():
             return None
         text = text[:MOST_SEARCHED]
-        units = to_utf16_units(text) if self._sees_halves else text
+        units = self.to_units(text)
+        found = self.match_from(units, 0, steps=steps)
+        if found is None:
+            return None
+        start, end = found.span()
+        return (start, end) if units is text else to_code_points(units, start, end)
+
+    def to_units(self, text: str) -> str:
+        """Return a text in the units in which this pattern is searched."""
+        return to_utf16_units(text) if self._sees_halves else text
+
+    def match_from(self, units: str, offset: int, *, steps: int) -> Any:
+        """Return PCRE2's first match at or after an offset, or None.
+
+        An offset other than 0 needs a pattern that was made with `from_offset`.
+
+        Raises:
+            StepsExceededError: The search needs more than `steps` steps.
+            OutOfMemoryError: The search needs too much memory.
+        """
         # A step that walks over many characters takes longer, so fewer steps are allowed. The limit
         # is a power of 2, because each limit needs a compiled pattern of its own.
         walked = self._uncounted + (len(units) if self._refers_back else 0)
         limit = max(1, steps >> (walked // _CHARACTERS_A_STEP).bit_length())
         try:
-            found = self._compiled_with(limit).search(without_surrogates(units))
+            return self._compiled_with(limit).search(without_surrogates(units), offset)
         except pcre2.LibraryError as error:
             if error.code == _STEPS_EXCEEDED:
                 raise StepsExceededError from None
             raise OutOfMemoryError from error
-        if found is None:
-            return None
-        start, end = found.span()
-        return (start, end) if units is text else to_code_points(units, start, end)
 
     def _compiled_with(self, limit: int) -> Any:
         if limit not in self._compiled:

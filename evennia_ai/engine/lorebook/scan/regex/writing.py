@@ -55,8 +55,16 @@ _LOOKS: Final[Mapping[tuple[bool, bool], str]] = {
 _MOST_BEHIND: Final = 255
 
 
-def write_search(tree: Node) -> str:
+NO_GROUPS: Final[frozenset[int]] = frozenset()
+
+
+def write_search(
+    tree: Node, *, captured: frozenset[int] = NO_GROUPS, from_offset: bool = False
+) -> str:
     """Return the pattern with which PCRE2 searches a text.
+
+    The groups with the numbers `captured` are captured under the names `g1`, `g2` and so on. With
+    `from_offset`, the search begins at the offset that the caller gives, and may look behind it.
 
     PCRE2 restarts its count of steps at each place where it tries a match. So this pattern begins
     at the start of the text and walks to the match, and one count covers the whole search. Callers
@@ -71,7 +79,28 @@ def write_search(tree: Node) -> str:
     if not may_be_empty and first:
         skip = f"{_write_chars(CharSet(ranges=first, negated=True))}*+"
         walk_there = f"{skip}(?:(?s:.){skip})*?"
-    return rf"\A{walk_there}\K(?:{_Writer(_referred_groups(tree)).node(tree)})"
+    begin = r"\G" if from_offset else r"\A"
+    writer = _Writer(_referred_groups(tree), captured)
+    if captured:
+        _check_captures(tree, captured)
+    return rf"{begin}{walk_there}\K(?:{writer.node(tree)})"
+
+
+def _check_captures(tree: Node, captured: frozenset[int]) -> None:
+    """Refuse groups whose captured text would differ between PCRE2 and JavaScript.
+
+    Raises:
+        UnsupportedPatternError: such a group is captured.
+    """
+    for node, around in _closed_nodes(tree, ()):
+        if not isinstance(node, Group) or node.number not in captured:
+            continue
+        if any(isinstance(one, Lookaround) and one.behind for one in around):
+            raise UnsupportedPatternError(f"a replacement with group {node.number} of a lookbehind")
+        if any(_may_forget(one, around[at + 1 :]) for at, one in enumerate(around)):
+            raise UnsupportedPatternError(
+                f"a replacement with group {node.number}, which a repetition may clear"
+            )
 
 
 def _first_characters(node: Node) -> tuple[Ranges, bool]:
@@ -149,12 +178,17 @@ def _may_forget(node: Node, inside: tuple[Node, ...]) -> bool:
 
 
 class _Writer:
-    """A writer of one PCRE2 pattern. `referred` has the numbers of the groups to capture."""
+    """A writer of one PCRE2 pattern.
 
-    __slots__ = ("_closed", "_looks", "_referred")
+    `referred` has the numbers of the groups that backreferences use, `captured` those of other
+    groups to capture.
+    """
 
-    def __init__(self, referred: frozenset[int]) -> None:
+    __slots__ = ("_captured", "_closed", "_looks", "_referred")
+
+    def __init__(self, referred: frozenset[int], captured: frozenset[int]) -> None:
         self._referred = referred
+        self._captured = referred | captured
         self._closed: set[int] = set()
         self._looks = 0  # the number of lookarounds around the current node
 
@@ -170,7 +204,7 @@ class _Writer:
             case Group(number=number, body=body):
                 inside = self.node(body)
                 self._closed.add(number)
-                written = f"({f'?P<g{number}>' if number in self._referred else '?:'}{inside})"
+                written = f"({f'?P<g{number}>' if number in self._captured else '?:'}{inside})"
             case Lookaround():
                 written = self._look(node)
             case Chars(chars=chars):
