@@ -1,0 +1,169 @@
+"""Replace what a JavaScript regular expression matches, with a limit of steps.
+
+A search stops at a limit of steps, as in `pattern`. Each search of a text counts with its full
+limit. So the steps of a replacement depend only on the pattern and the text, and never on the speed
+of the machine.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from evennia_ai.engine.lorebook.scan.regex import BrokenPatternError, UnsupportedPatternError
+from evennia_ai.engine.lorebook.scan.regex.parsing import find_groups, parse_flags, parse_pattern
+from evennia_ai.engine.lorebook.scan.regex.pattern import (
+    MOST_SEARCHED,
+    STEP_LIMITS,
+    TEXT_STEPS,
+    OutOfMemoryError,
+    Pattern,
+    Refused,
+    StepsExceededError,
+)
+
+MOST_RESULT: Final = 4 * MOST_SEARCHED
+"""How many characters a text may have after a replacement."""
+
+GroupOf = Callable[[int | str], str]
+"""Returns the text of a group of a match, by its number or its name. Group 0 is the whole match. A
+group that did not match, or that the pattern lacks, is ""."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """A text after a replacement."""
+
+    text: str
+    places: int
+    """How many matches were replaced."""
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class NotReplaced:
+    """The reason why a text was left as it is."""
+
+    reason: str
+    steps: int
+
+
+class ReplacePattern:
+    """A regular expression whose matches are replaced: all with the flag g, else the first one."""
+
+    __slots__ = ("_numbers", "_pattern", "is_global")
+
+    def __init__(self, pattern: Pattern, numbers: Mapping[int | str, int], *, is_global: bool):
+        self._pattern = pattern
+        # By each number or name that a replacement uses: the number of the group
+        self._numbers = numbers
+        self.is_global = is_global
+
+    @property
+    def literal(self) -> str:
+        """The text, in lower case, that every match contains; "" if there is none."""
+        return self._pattern.literal
+
+    def replace(
+        self, text: str, make: Callable[[GroupOf], str], *, steps: int = TEXT_STEPS
+    ) -> Replaced | NotReplaced:
+        """Replace the matches in a text by what `make` returns for each.
+
+        The text is left as it is if it is too long, or if the searches need more than `steps`
+        steps. The result has at most `MOST_RESULT` characters.
+        """
+        if self._pattern.literal not in text.lower():
+            return Replaced(text, 0, 0)
+        if not self._pattern.can_run():
+            return NotReplaced(self._pattern.problem, 0)
+        if len(text) > MOST_SEARCHED:
+            return NotReplaced(f"has more than {MOST_SEARCHED:,} characters", 0)
+        units = self._pattern.to_units(text)
+        parts: list[str] = []
+        at = copied = places = used = size = 0
+        while at <= len(units):
+            found, spent = self._find(units, at, steps - used)
+            used += spent
+            if isinstance(found, str):
+                return NotReplaced(found, used)
+            if found is None:
+                break
+            start, end = found.span()
+            made = make(self._groups_of(found, units))
+            parts += (units[copied:start], made)
+            size += start - copied + len(made)
+            if size > MOST_RESULT:
+                return NotReplaced(f"would get more than {MOST_RESULT:,} characters", used)
+            places, copied = places + 1, end
+            if not self.is_global:
+                break
+            at = end + (end == start)  # an empty match: look for the next one character later
+        if not places:
+            return Replaced(text, 0, used)
+        whole = "".join((*parts, units[copied:]))
+        if units is not text:
+            # A replacement between the halves of a surrogate pair leaves halves that are no text.
+            whole = whole.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return Replaced(whole, places, used)
+
+    def _find(self, units: str, at: int, left: int) -> tuple[Any, int]:
+        """Return the next match, None, or the reason why the search was given up, and its steps."""
+        used = 0
+        for limit in STEP_LIMITS:
+            if used + limit > left:
+                return "needs more steps than are left for this text", used
+            used += limit
+            try:
+                return self._pattern.match_from(units, at, steps=limit), used
+            except StepsExceededError:
+                continue
+            except OutOfMemoryError:
+                return "took too much memory", used
+        return f"took more than {STEP_LIMITS[-1]:,} steps", used
+
+    def _groups_of(self, found: Any, units: str) -> GroupOf:
+        def group_of(group: int | str) -> str:
+            if group == 0:
+                start, end = found.span()
+            elif group in self._numbers:
+                start, end = found.span(f"g{self._numbers[group]}")
+            else:
+                return ""
+            return units[start:end] if start >= 0 else ""
+
+        return group_of
+
+
+def read_replace_pattern(
+    body: str, letters: str, groups: frozenset[int | str]
+) -> ReplacePattern | Refused:
+    """Parse a regular expression whose matches are to be replaced.
+
+    Args:
+        body: The expression without slashes.
+        letters: Its flags.
+        groups: The numbers and names of the groups that the replacement uses.
+    """
+    try:
+        flags = parse_flags(letters)
+        tree = parse_pattern(body, flags)
+        count, names = find_groups(body, flags)
+        numbers: dict[int | str, int] = {}
+        for group in groups:
+            if isinstance(group, str) and group in names:
+                numbers[group] = names[group]
+            elif isinstance(group, int) and 0 < group <= count:
+                numbers[group] = group
+        pattern = Pattern(
+            f"/{body}/{letters}",
+            tree,
+            unicode=flags.unicode,
+            captured=frozenset(numbers.values()),
+            from_offset=True,
+        )
+    except BrokenPatternError as error:
+        return Refused(reason=f"is not a regular expression: {error}", is_broken=True)
+    except UnsupportedPatternError as error:
+        return Refused(reason=f"is not supported: {error}", is_broken=False)
+    if pattern.problem:
+        return Refused(reason=pattern.problem, is_broken=False)
+    return ReplacePattern(pattern, numbers, is_global="g" in letters)
