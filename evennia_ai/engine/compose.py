@@ -6,6 +6,7 @@ Each stage returns a verdict for each item it considered: whether the item was u
 Together these verdicts are the trace.
 
     1  show      the history, the event and the tools' messages   evennia_ai.engine.compose
+                 (regex scripts may change their words)           evennia_ai.engine.regex_scripts
     2  notes     author's notes that are due                      evennia_ai.engine.prompt.notes
     3  lore      active entries of the lorebooks                  evennia_ai.engine.lorebook
     4  recall    memories that fit the moment                     evennia_ai.engine.memory
@@ -83,6 +84,7 @@ from evennia_ai.engine.prompt.prefix_rules import SpeechSources, restrict_fragme
 from evennia_ai.engine.prompt.prompt import Prompt
 from evennia_ai.engine.prompt.templates.clock import clock_values
 from evennia_ai.engine.prompt.trace import Verdict, not_expanded
+from evennia_ai.engine.regex_scripts import ScriptRun, without_emptied
 
 NO_LORE: Final = Activation()
 
@@ -120,9 +122,12 @@ def compose_with_lore(inputs: Inputs) -> Composition:
         BudgetError: the required texts do not fit the limit.
     """
     rules, assembly, counter = inputs.rules, inputs.rules.assembly, inputs.rules.counter
+    cut, budget = _history_limits(inputs)
+    scripts = None
+    if inputs.scripts:
+        inputs, scripts = _run_scripts(inputs, cut)
     # 1: the parts of the conversation that the prompt may show
     conversation = _shown_conversation(inputs)
-    cut, budget = _history_limits(inputs)
     history = conversation.history
     filling = _make_filling(inputs)
     sources = speech_sources(inputs.books)
@@ -136,6 +141,8 @@ def compose_with_lore(inputs: Inputs) -> Composition:
         cut=inputs.cut,
     )
     lore = _activate_lore(inputs, notes, filling)  # 3: active lore entries
+    if scripts is not None:
+        lore = scripts.lore(lore)
     memories = _recall_memories(inputs)  # 4: memories that fit the moment
     # 5: texts of components, notes, lore entries and facts
     made = _expand_texts(inputs, notes, lore, memories, filling, sources=sources)
@@ -177,6 +184,8 @@ def compose_with_lore(inputs: Inputs) -> Composition:
         messages = mark_facts_as_staying(messages)
     if assembly.squash:
         messages = squash_system_messages(messages)
+    if scripts is not None:
+        messages = without_emptied(messages)
     memories = mark_shown(memories, fitted.fragments, already_sent)
     prompt = Prompt(
         messages=messages,
@@ -194,11 +203,21 @@ def compose_with_lore(inputs: Inputs) -> Composition:
         fixed=costs,
         lore=lore,
         memories=memories,
-        earlier=_earlier_verdicts(inputs, conversation, not_made),
+        earlier=_earlier_verdicts(inputs, conversation, not_made, scripts),
         anchors=anchors,
         already_sent=already_sent,
     )
     return Composition(prompt, lore, memories)
+
+
+def _run_scripts(inputs: Inputs, cut: int) -> tuple[Inputs, ScriptRun]:
+    """Return the inputs with the words that regex scripts make of the conversation, and the run."""
+    values = {**(clock_values(inputs.now) if inputs.now else {}), **inputs.values}
+    run = ScriptRun(inputs.scripts, "prompt", values=values, dice=inputs.rules.dice)
+    history, event = run.conversation(
+        inputs.history, inputs.event, first=cut, counter=inputs.rules.counter
+    )
+    return replace(inputs, history=history, event=event), run
 
 
 def _shown_conversation(inputs: Inputs) -> _Conversation:
@@ -400,7 +419,10 @@ def _fixed_messages(
 
 
 def _earlier_verdicts(
-    inputs: Inputs, conversation: _Conversation, not_made: list[Verdict]
+    inputs: Inputs,
+    conversation: _Conversation,
+    not_made: list[Verdict],
+    scripts: ScriptRun | None,
 ) -> tuple[list[Verdict], ...]:
     """Return the verdicts of the stages before the budget, except those on lore and memories."""
     formats: list[Verdict] = []
@@ -413,4 +435,5 @@ def _earlier_verdicts(
         # waited until the book was read.
         if book.told
     ]
-    return formats, not_made, [*conversation.off, *inputs.notes.off, *books]
+    of_scripts = [] if scripts is None else [*scripts.verdicts()]
+    return formats, not_made, [*conversation.off, *inputs.notes.off, *books], of_scripts

@@ -24,6 +24,7 @@ from evennia_ai.engine.prompt.notes import Notes
 from evennia_ai.engine.prompt.persistent_texts import BlocksMode
 from evennia_ai.engine.prompt.placement import Anchors
 from evennia_ai.engine.prompt.tokens import ESTIMATE, TokenCounter
+from evennia_ai.engine.regex_scripts import RegexScript
 
 NO_HISTORY: Final = History()
 NO_NOTES: Final = Notes()
@@ -94,6 +95,9 @@ class Inputs:
 
     near: tuple[tuple[int, float], ...] = ()
     """Ids of memories, each with its similarity in meaning to the event where that is known."""
+
+    scripts: tuple[RegexScript, ...] = ()
+    """The regex scripts that may run, in their order: the game's, the preset's, the card's."""
 
     guidance: str = ""
     """Text about the client in which the conversation began, for the NPC; "" for none."""

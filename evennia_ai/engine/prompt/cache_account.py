@@ -36,6 +36,7 @@ Reason = Literal[
     "dice",
     "variables",
     "settings",
+    "scripts",
     "order",
     "undeclared",
 ]
@@ -55,6 +56,7 @@ MEANINGS: Final[Mapping[Reason, str]] = {
     "dice": "the text rolls dice",
     "variables": "a variable that the text sets or reads changed",
     "settings": "the layout, the limit or another setting changed",
+    "scripts": "a regex script changed a message of the conversation, or no longer changes it",
     "order": "messages were recorded in another order than they were answered",
     "undeclared": "the engine does not know the reason",
 }
@@ -209,12 +211,23 @@ def _break_in_history(pair: _Pair) -> Break | None:
     # Neither message at this index is a note, but an anchored note may have moved away from here.
     if moved := next(_moved_anchors(pair, [*pair.older.anchors, *pair.newer.anchors]), None):
         return Break("re_anchored", moved)
+    if new is not None and (said := _said_in(old)) and said == _said_in(new):
+        is_edited = pair.older.revisions != pair.newer.revisions
+        return Break("revision" if is_edited else "scripts", f"history:{said}")
     origin = (new or old).parts[0].origin
     if old.block in ("event", "tool") or (old.stays and old.block != "history"):
         return Break("order", origin)
     later = pair.newer.messages[pair.at :]
     is_there = _moved_ahead(pair, old) or any(_is_same(old, message) for message in later)
     return Break("order" if is_there else "undeclared", origin)
+
+
+def _said_in(message: Message) -> str:
+    """Return the record of the words in a message, also if a regex script changed them; or ""."""
+    if message.record is not None and not message.joined:
+        return message.record
+    origin = message.parts[0].origin
+    return origin.removeprefix("history:") if origin.startswith("history:") else ""
 
 
 def _moved_ahead(pair: _Pair, old: Message) -> bool:

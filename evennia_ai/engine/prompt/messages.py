@@ -119,6 +119,11 @@ class Message:
         return [(part.origin, self.content[part.start : part.end]) for part in self.parts]
 
     @property
+    def is_emptied(self) -> bool:
+        """True if a regex script removed all words of the message, so prompts leave it out."""
+        return not self.content and self.record is None and not self.tool_calls
+
+    @property
     def is_user(self) -> bool:
         """True if the message was said to this NPC by a player or an NPC, or perceived by it."""
         return self.counted and self.role == "user"

@@ -309,6 +309,8 @@ class Prompt:
         at = 0
         for number, message in enumerate(self.messages):
             for member in squashed_members(message) if self.assembly.squash else (message,):
+                while at < len(kept) and kept[at].is_emptied:
+                    at += 1
                 if at < len(kept) and member is kept[at]:
                     yield self.cut + at, number
                     at += 1

@@ -61,6 +61,16 @@ class Activation:
             self.entries, after=self.after, active_books=books, called=called, work=work
         )
 
+    def with_entries(self, entries: tuple[ActiveEntry, ...]) -> "Activation":
+        """Return a copy with other active entries, and with the same verdicts."""
+        return Activation(
+            entries,
+            after=self.after,
+            active_books=self._books,
+            called=self._called,
+            work=self.work,
+        )
+
     @cached_property
     def causes(self) -> dict[str, str]:
         """Map the identity of each active entry to the reason why the entry is active."""

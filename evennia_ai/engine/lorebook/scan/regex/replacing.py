@@ -52,11 +52,18 @@ class ReplacePattern:
 
     __slots__ = ("_numbers", "_pattern", "is_global")
 
-    def __init__(self, pattern: Pattern, numbers: Mapping[int | str, int], *, is_global: bool):
+    def __init__(
+        self, pattern: Pattern, numbers: Mapping[int | str, int], *, is_global: bool
+    ) -> None:
         self._pattern = pattern
         # By each number or name that a replacement uses: the number of the group
         self._numbers = numbers
         self.is_global = is_global
+
+    @property
+    def known_groups(self) -> frozenset[int | str]:
+        """The groups of the replacement that the expression has; 0 is always there."""
+        return frozenset((0, *self._numbers))
 
     @property
     def literal(self) -> str:
@@ -74,13 +81,23 @@ class ReplacePattern:
         if self._pattern.literal not in text.lower():
             return Replaced(text, 0, 0)
         if not self._pattern.can_run():
-            return NotReplaced(self._pattern.problem, 0)
+            return NotReplaced(f"its regular expression {self._pattern.problem}", 0)
         if len(text) > MOST_SEARCHED:
-            return NotReplaced(f"has more than {MOST_SEARCHED:,} characters", 0)
+            return NotReplaced(f"the text has more than {MOST_SEARCHED:,} characters", 0)
         units = self._pattern.to_units(text)
+        made = self._replaced(units, make, steps)
+        if units is text or isinstance(made, NotReplaced):
+            return made
+        # A replacement between the halves of a surrogate pair leaves halves that are no text.
+        whole = made.text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return Replaced(whole, made.places, made.steps)
+
+    def _replaced(
+        self, units: str, make: Callable[[GroupOf], str], steps: int
+    ) -> Replaced | NotReplaced:
         parts: list[str] = []
         at = copied = places = used = size = 0
-        while at <= len(units):
+        while at <= len(units) and (self.is_global or not places):
             found, spent = self._find(units, at, steps - used)
             used += spent
             if isinstance(found, str):
@@ -88,37 +105,30 @@ class ReplacePattern:
             if found is None:
                 break
             start, end = found.span()
-            made = make(self._groups_of(found, units))
-            parts += (units[copied:start], made)
-            size += start - copied + len(made)
+            new = make(self._groups_of(found, units))
+            parts += (units[copied:start], new)
+            size += start - copied + len(new)
             if size > MOST_RESULT:
-                return NotReplaced(f"would get more than {MOST_RESULT:,} characters", used)
+                problem = f"the text would get more than {MOST_RESULT:,} characters"
+                return NotReplaced(problem, used)
             places, copied = places + 1, end
-            if not self.is_global:
-                break
             at = end + (end == start)  # an empty match: look for the next one character later
-        if not places:
-            return Replaced(text, 0, used)
-        whole = "".join((*parts, units[copied:]))
-        if units is not text:
-            # A replacement between the halves of a surrogate pair leaves halves that are no text.
-            whole = whole.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-        return Replaced(whole, places, used)
+        return Replaced("".join((*parts, units[copied:])), places, used)
 
     def _find(self, units: str, at: int, left: int) -> tuple[Any, int]:
         """Return the next match, None, or the reason why the search was given up, and its steps."""
         used = 0
         for limit in STEP_LIMITS:
             if used + limit > left:
-                return "needs more steps than are left for this text", used
+                return "the search needs more steps than one text may take", used
             used += limit
             try:
                 return self._pattern.match_from(units, at, steps=limit), used
             except StepsExceededError:
                 continue
             except OutOfMemoryError:
-                return "took too much memory", used
-        return f"took more than {STEP_LIMITS[-1]:,} steps", used
+                return "the search took too much memory", used
+        return f"the search took more than {STEP_LIMITS[-1]:,} steps", used
 
     def _groups_of(self, found: Any, units: str) -> GroupOf:
         def group_of(group: int | str) -> str:
