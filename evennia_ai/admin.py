@@ -217,6 +217,12 @@ _for_staff(
     models.Preset, list_display=("name", "revision", "grants", "file"), search_fields=("name",)
 )
 _for_staff(
+    models.RegexScript,
+    list_display=("position", "name", "revision"),
+    search_fields=("name",),
+    ordering=("position",),
+)
+_for_staff(
     models.Note,
     list_display=("npc_ref", "key", "depth", "role", "every", "revision"),
 )

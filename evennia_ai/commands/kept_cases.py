@@ -20,9 +20,10 @@ from evennia_ai.store.authored.components import COMPONENTS
 from evennia_ai.store.authored.lorebooks import LOREBOOKS
 from evennia_ai.store.authored.notes import NOTES
 from evennia_ai.store.authored.presets import PRESETS
+from evennia_ai.store.authored.regex_scripts import SCRIPTS
 from evennia_ai.store.core.snapshots import changes_made
 
-_AUTHORED: Final = (CARDS, COMPONENTS, LOREBOOKS, NOTES, PRESETS)
+_AUTHORED: Final = (CARDS, COMPONENTS, LOREBOOKS, NOTES, PRESETS, SCRIPTS)
 _KINDS: Final = ("contexts", *(kind.state for kind in _AUTHORED))
 
 in_thread: Callable[..., "Deferred[Any]"] = deferToThread
@@ -35,7 +36,7 @@ _differing: set[str] = set()
 
 
 def edits_made() -> int:
-    """Return how many edits of components, cards, books, notes and presets were made so far."""
+    """Return how many edits of texts and scripts of builders were made so far."""
     return changes_made(_KINDS)
 
 

@@ -826,6 +826,21 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name="RegexScript",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=200, unique=True)),
+                ("position", models.PositiveIntegerField()),
+                ("source", models.TextField()),
+                ("revision", models.PositiveIntegerField(default=1)),
+            ],
+        ),
+        migrations.CreateModel(
             name="Lorebook",
             fields=[
                 (

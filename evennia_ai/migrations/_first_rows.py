@@ -13,6 +13,7 @@ from evennia_ai.engine.prompt.components import STATIC_COMPONENTS
 KINDS: Final = (
     *("components", "cards", "presets", "lorebooks", "notes", "personas", "memories"),
     *("knowledge", "lore_states", "names", "halts", "history", "contexts"),
+    "scripts",
 )
 _BY: Final = "evennia_ai"
 _COLUMNS: Final = (

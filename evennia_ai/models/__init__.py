@@ -14,6 +14,7 @@ from evennia_ai.models.authored import (
     Note,
     Persona,
     Preset,
+    RegexScript,
     Revision,
     SourceFile,
 )

@@ -1,4 +1,4 @@
-"""Tables of what people write: components, notes, cards, presets, lorebooks and personas.
+"""Tables of what people write: components, notes, cards, presets, lorebooks, scripts, personas.
 
 Each kind has a table of its current values. Revisions, files and assignments of all kinds are in
 one table each. `evennia_ai.store.authored.life_cycle` writes them.
@@ -123,6 +123,20 @@ class Lorebook(models.Model):
     """The Evennia lock string that decides who may see and change the lorebook; "" for none."""
     entry_locks = models.TextField(default="{}", blank=True)
     """JSON that maps the uid of an entry to its lock string."""
+    revision = models.PositiveIntegerField(default=1)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class RegexScript(models.Model):
+    """A regex script of the game in its current revision."""
+
+    name = models.CharField(max_length=NAME, unique=True)
+    position = models.PositiveIntegerField()
+    """The place of the script in the order in which scripts run."""
+    source = models.TextField()
+    """The JSON text of the script's file."""
     revision = models.PositiveIntegerField(default=1)
 
     def __str__(self) -> str:

@@ -43,9 +43,11 @@ from evennia_ai.engine.prompt.placement import Anchors
 from evennia_ai.engine.prompt.templates.clock import clock_values
 from evennia_ai.engine.prompt.templates.template import Template, compile_template, fill_each
 from evennia_ai.engine.prompt.templates.work import SCANNED_WORK, Meter
+from evennia_ai.engine.regex_scripts import RegexScript
 from evennia_ai.formats.cards.card import Card, macro_values, opening_message
 from evennia_ai.formats.cards.components import card_components
 from evennia_ai.formats.presets.mapping import keys_left_out, place_texts, replaceable_texts
+from evennia_ai.formats.regex_scripts import running_scripts, scripts_in
 from evennia_ai.formats.scenario.parts import component_set
 from evennia_ai.formats.scenario.reading import Scenario, TurnText
 
@@ -175,6 +177,7 @@ class _SharedInputs:
         self.greeting = _greeting(scenario, self.clocked)
         self.sources = ScannedSources(plugged, scenario.card)
         self.facts = facts_of(scenario.card, given=settings.facts)
+        self.scripts = _scripts(scenario)
 
     def turn_inputs(self, text: TurnText, *, number: int, state: _TurnState) -> Inputs:
         """Return the inputs for the prompt of one turn; the first turn has the number 0."""
@@ -209,7 +212,19 @@ class _SharedInputs:
             clock=Clock(turns=number + 1, messages=heard),
             facts=self.facts,
             sources=self.sources.expanded(self.clocked, dice),
+            scripts=self.scripts,
         )
+
+
+def _scripts(scenario: Scenario) -> tuple[RegexScript, ...]:
+    """Return the regex scripts of a scenario's preset, and of its card if the grant allows them."""
+    preset, card = scenario.preset, scenario.card
+    made: list[RegexScript] = []
+    if preset is not None:
+        made += running_scripts(scripts_in(preset.source.get("extensions")), "preset")
+    if card is not None and "regex" in scenario.settings.grants:
+        made += running_scripts(scripts_in(card.extensions), "card")
+    return tuple(made)
 
 
 def _dice(scenario: Scenario, number: int) -> Dice:

@@ -31,6 +31,7 @@ from evennia_ai.store.authored.lorebooks import load_books
 from evennia_ai.store.authored.notes import notes_for
 from evennia_ai.store.authored.personas import persona_of
 from evennia_ai.store.authored.presets import preset_for
+from evennia_ai.store.authored.regex_scripts import game_scripts
 from evennia_ai.store.history import turns
 from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.history.windows import lore_states, windows
@@ -108,6 +109,7 @@ class _Reading:
         load_books({*self.scopes, *(Scope(kind="npc", ref=ref) for ref in together)})
         components.registry()
         contexts.contexts()
+        game_scripts()
         persona_of(self.speaker)
         self._read_card()
         self._read_preset()

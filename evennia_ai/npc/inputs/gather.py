@@ -328,6 +328,7 @@ def make_inputs(
         },
         memories=candidates(npc, event) if conf.memory.enabled else (),
         moment=moment(event),
+        scripts=view.scripts,
         guidance=guidance_for(_origin(conversation, event)),
     )
 

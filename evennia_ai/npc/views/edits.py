@@ -233,6 +233,7 @@ def with_texts_of(view: NPCView, inputs: Inputs, *, context: str, speaker_ref: s
         values=values,
         facts={**inputs.facts, **view.facts},
         sources=_texts_to_scan(inputs, view.texts, values),
+        scripts=view.scripts,
     )
 
 

@@ -52,6 +52,7 @@ from evennia_ai.store.authored.components import COMPONENTS
 from evennia_ai.store.authored.lorebooks import LOREBOOKS, StoredBook
 from evennia_ai.store.authored.notes import NOTES
 from evennia_ai.store.authored.presets import PRESETS
+from evennia_ai.store.authored.regex_scripts import SCRIPTS
 from evennia_ai.store.history.branches import npc_of
 from evennia_ai.store.history.past_turns import PastHistories
 from evennia_ai.store.history.turns import StoredTurn
@@ -127,6 +128,7 @@ class PastReader:
         """Return the view of the NPC, made from the revisions that the manifest names."""
         made_of = turn.manifest.inputs["made_of"]
         told, policy = {name: made_of[name] for name in _OF_THE_VIEW}, made_of["policy"]
+        told["scripts"] = made_of.get("scripts", ())  # only in manifests of turns with scripts
         depth, ref = made_of["post_history_depth"], npc_of(turn.npc_ref)
         assembly = {"rules": "evennia_ai", **turn.manifest.inputs["assembly"]}
         key = (ref, canonical_json([told, policy, depth, assembly]))
@@ -181,6 +183,7 @@ class PastReader:
             facts={name: _fact(fact) for name, fact in told["facts"].items()},
             sources=_scanned(told, view, dice),
             now=told["now"],
+            scripts=view.scripts,
             guidance=told["guidance"],
             **_past_memories(told["memories"]),
         )
@@ -288,6 +291,7 @@ def _view_from_revisions(
     card: Sequence[Any] | None,
     preset: Sequence[Any] | None,
     notes: Sequence[Sequence[Any]],
+    scripts: Sequence[Sequence[Any]],
     policy: str,
     then: Conf,
 ) -> NPCView:
@@ -299,6 +303,7 @@ def _view_from_revisions(
         preset=PRESETS.then(*preset) if preset else None,
         books=(),
         notes=tuple(NOTES.then(key, number, scope=of_npc(npc_ref)) for key, number in notes),
+        scripts=tuple(SCRIPTS.then(name, number) for name, number in scripts),
         conf=then,
         tools=_tools(policy),
     )

@@ -136,6 +136,7 @@ def _made_of(
         "post_history_depth": sources.conf.post_history_depth,
         "providers": own,
         "policy": policy_sha256() if KNOWLEDGE_TOOL in sources.tools else "",
+        **({"scripts": [[s.name, s.revision] for s in sources.scripts]} if sources.scripts else {}),
     }
 
 

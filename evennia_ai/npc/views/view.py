@@ -29,6 +29,7 @@ from evennia_ai.engine.prompt.notes import AuthorsNote, Notes
 from evennia_ai.engine.prompt.registry import ComponentRegistry
 from evennia_ai.engine.prompt.templates.template import Template, compile_template, fill_each
 from evennia_ai.engine.prompt.templates.work import SCANNED_WORK, Meter
+from evennia_ai.engine.regex_scripts import RegexScript
 from evennia_ai.formats.cards.card import Card, creator_notes_for
 from evennia_ai.formats.presets.preset import Preset
 from evennia_ai.npc.views.greeting import NOT_CHOSEN, Chosen, choose_greetings
@@ -40,12 +41,14 @@ from evennia_ai.npc.views.presets import (
     plugged_components,
     triggered_off,
 )
+from evennia_ai.npc.views.regex_scripts import scripts_for
 from evennia_ai.services.settings.game import Conf
 from evennia_ai.store.authored.cards import StoredCard, assignment_of, card_of
 from evennia_ai.store.authored.components import registry
 from evennia_ai.store.authored.lorebooks import StoredBook, books_for
 from evennia_ai.store.authored.notes import NOTE, StoredNote, notes_for
 from evennia_ai.store.authored.presets import StoredPreset, preset_for
+from evennia_ai.store.authored.regex_scripts import StoredScript, game_scripts
 
 KNOWLEDGE_POLICY: Final = PromptComponent(
     id=1400,
@@ -85,6 +88,8 @@ class Sources:
     """The prompt limit of the NPC's model, None for the limit of the game."""
     tools: tuple[str, ...] = ()
     """The names of the NPC's tools."""
+    scripts: Sequence[StoredScript] = ()
+    """The regex scripts of the game."""
     stand_ins: Mapping[str, Lorebook] = field(default_factory=dict)
     """By name of a book that is still being parsed: the book to use until then."""
 
@@ -95,6 +100,7 @@ class Sources:
             and self.card is other.card
             and self.preset is other.preset
             and self.notes is other.notes
+            and self.scripts is other.scripts
             and self.conf is other.conf
             and self.limit_tokens == other.limit_tokens
             and self.tools == other.tools
@@ -124,6 +130,8 @@ class NPCView:
     """The standing facts, which are the same in every turn."""
     texts: CardTexts
     """The card's texts that lore may scan."""
+    scripts: tuple[RegexScript, ...] = ()
+    """The regex scripts that run for the NPC."""
     greetings: Chosen = NOT_CHOSEN
     """The greetings with which the NPC opens conversations."""
     triggered_off: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -174,6 +182,7 @@ def sources_of(
         preset=preset_for(scopes),
         books=books_for(scopes),
         notes=notes_for(npc_ref),
+        scripts=game_scripts(),
         conf=conf,
         limit_tokens=limit_tokens,
         tools=tools,
@@ -198,6 +207,11 @@ def view_of(npc_name: str, sources: Sources) -> NPCView:
         revisions=_revisions(sources),
         facts={**sources.facts, **card_facts(card)},
         texts=card_texts(card),
+        scripts=scripts_for(
+            sources.scripts,
+            sources.preset if preset is not None else None,
+            sources.card if card is not None else None,
+        ),
         greetings=greetings,
         triggered_off=triggered_off(preset) if preset else {},
         problems=(*problems, *unread, *refused, *unsaid),
@@ -412,7 +426,8 @@ def _revisions(sources: Sources) -> dict[str, str]:
     books = _book_revisions((book.name, book.revision) for book in sources.books)
     kinds = (("card", sources.card), ("preset", sources.preset))
     named = {f"{kind}:{one.name}": str(one.revision) for kind, one in kinds if one is not None}
-    return {**named, **books}
+    scripts = {f"regex:{one.name}": str(one.revision) for one in sources.scripts}
+    return {**named, **books, **scripts}
 
 
 def _book_revisions(books: Iterable[tuple[str, int]]) -> dict[str, str]:

@@ -1,0 +1,71 @@
+"""The regex scripts of an NPC's view: the game's, then the preset's, then the card's.
+
+The scripts of a preset or a card run only with the grant "regex".
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Final
+
+from evennia_ai.engine.prompt.components import Grant
+from evennia_ai.engine.prompt.dice import Dice
+from evennia_ai.engine.regex_scripts import RegexScript, display_text
+from evennia_ai.formats.regex_scripts import running_scripts, scripts_in
+from evennia_ai.npc.views.parse_cache import parsed_card
+from evennia_ai.npc.views.presets import parsed_preset
+from evennia_ai.store.authored.cards import StoredCard
+from evennia_ai.store.authored.presets import StoredPreset
+from evennia_ai.store.authored.regex_scripts import StoredScript
+
+GRANT: Final[Grant] = "regex"
+
+Display = Callable[[str], str]
+"""Returns words of an NPC as players see them."""
+
+
+def scripts_for(
+    game: Sequence[StoredScript], preset: StoredPreset | None, card: StoredCard | None
+) -> tuple[RegexScript, ...]:
+    """Return the scripts that run for an NPC with this preset and this card, in their order.
+
+    Raises:
+        FormatError: The preset or the card cannot be parsed.
+    """
+    found = [script for stored in game for script in _of_game(stored)]
+    if preset is not None and GRANT in preset.grants:
+        found += _of_preset(preset)
+    if card is not None and GRANT in card.grants:
+        found += _of_card(card)
+    return tuple(found)
+
+
+@lru_cache(maxsize=512)
+def _of_game(stored: StoredScript) -> tuple[RegexScript, ...]:
+    # The name by which builders call the script may differ from the one in its file.
+    return running_scripts([{**stored.raw, "scriptName": stored.name}], "game")
+
+
+@lru_cache(maxsize=256)
+def _of_preset(stored: StoredPreset) -> tuple[RegexScript, ...]:
+    listed = scripts_in(parsed_preset(stored).source.get("extensions"))
+    return running_scripts(listed, f"preset {stored.name}")
+
+
+@lru_cache(maxsize=256)
+def _of_card(stored: StoredCard) -> tuple[RegexScript, ...]:
+    return running_scripts(scripts_in(parsed_card(stored).extensions), f"card {stored.name}")
+
+
+def display_of(scripts: Sequence[RegexScript], *, char: str, user: str, seed: str) -> Display:
+    """Return the function that changes an NPC's words for players.
+
+    Args:
+        scripts: The scripts of the NPC.
+        char: The name of the NPC.
+        user: The name of its partner.
+        seed: The seed of random macros. It stays the same in a conversation.
+    """
+    if not scripts:
+        return str
+    values, dice = {"char": char, "user": user}, Dice(turn=seed, conversation=seed)
+    return lambda text: display_text(text, scripts, values=values, dice=dice)
