@@ -46,6 +46,8 @@ Surface = Literal["prompt", "display"]
 
 SCRIPT_STEPS: Final = 1 << 21
 """How many steps all regex scripts may take in one turn."""
+DISPLAY_STEPS: Final = 1 << 19
+"""How many steps all scripts may take in one text that is shown to players."""
 ORIGIN: Final = "regex:"
 _NO_STEPS: Final = "the steps that all scripts of a turn may take were used up"
 
@@ -256,7 +258,7 @@ class ScriptRun:
         # SillyTavern applies permanent scripts when a message arrives, so before all others.
         self._bound = sorted(bound, key=lambda one: not one.script.is_permanent)
         self._tallies = {one: _Tally() for one in self._bound}
-        self._left = SCRIPT_STEPS
+        self._left = SCRIPT_STEPS if surface == "prompt" else DISPLAY_STEPS
 
     def text(
         self, text: str, placement: Placement, *, depth: int | None, where: str, memo: Memo

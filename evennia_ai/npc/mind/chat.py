@@ -3,8 +3,8 @@
 Everything here is read from the database, so any thread may call it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from evennia_ai import models
@@ -43,7 +43,7 @@ class ChatLine:
     is_own: bool
     """True if the NPC said or did it."""
     acts: tuple[Act, ...]
-    """What was said and done, in order. Lines that nobody said have one act."""
+    """What was said and done, in order, as players saw it. Lines that nobody said have one act."""
     text: str
     """The words as they are recorded."""
     at: float
@@ -66,7 +66,13 @@ class Chat:
 
 
 def read_chat(
-    where: ConversationRef, seer: Seer, *, own_names: Sequence[str], most: int, since: int = 1
+    where: ConversationRef,
+    seer: Seer,
+    *,
+    own_names: Sequence[str],
+    most: int,
+    since: int = 1,
+    display: Callable[[str], str] = str,
 ) -> Chat:
     """Return the newest lines of a conversation that still count, as the viewer may see them.
 
@@ -74,6 +80,7 @@ def read_chat(
         own_names: The names of the NPC. The first one is shown.
         most: The most lines.
         since: The first segment to read. A branch begins a new one.
+        display: Returns words of the NPC as players see them.
     """
     rows = models.Record.objects.filter(
         conversation_id=where.id, segment__gte=since, kind__in=[kind.value for kind in _KINDS]
@@ -87,7 +94,7 @@ def read_chat(
     lines = [
         line
         for record in shown
-        if (line := _line(seer.record(record, shown), exchanges, own_names)) is not None
+        if (line := _line(seer.record(record, shown), exchanges, own_names, display)) is not None
     ]
     own = [line.turn for line in lines if line.is_own and line.turn is not None]
     return Chat(
@@ -137,7 +144,12 @@ def _event_of(turn: EndedTurn) -> str:
     return turn.event or f"turn {turn.number}"
 
 
-def _line(record: Record, exchanges: _Exchanges, own_names: Sequence[str]) -> ChatLine | None:
+def _line(
+    record: Record,
+    exchanges: _Exchanges,
+    own_names: Sequence[str],
+    display: Callable[[str], str],
+) -> ChatLine | None:
     """Return a record as a line, None if it has nothing to read."""
     is_own, kind, text = record.kind in _OWN, _kind_of(record), _text_of(record)
     if record.is_erased or not text:
@@ -145,12 +157,17 @@ def _line(record: Record, exchanges: _Exchanges, own_names: Sequence[str]) -> Ch
     turn = exchanges.turn_of(record) if is_own or kind == "failed" else None
     speaker = own_names[0] if is_own else record.name
     names = own_names if is_own else (record.name,)
+    acts: tuple[Act, ...] = (Act(kind="pose", text=text),)
+    if kind == "said":
+        acts = acts_of(text, own_names=names)
+    if is_own:
+        acts = tuple(replace(act, text=told) for act in acts if (told := display(act.text)))
     return ChatLine(
         record=record.id,
         kind=kind,
         speaker=speaker if kind == "said" else "",
         is_own=is_own,
-        acts=acts_of(text, own_names=names) if kind == "said" else (Act(kind="pose", text=text),),
+        acts=acts,
         text=text,
         at=record.created_at,
         turn=None if turn is None else turn.number,

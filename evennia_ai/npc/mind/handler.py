@@ -16,9 +16,11 @@ from evennia_ai.engine.errors import StoreError
 from evennia_ai.engine.history.turn.replay import turn_report
 from evennia_ai.engine.inputs import Inputs
 from evennia_ai.engine.lorebook.book import names_of
+from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.names import SOMEONE
 from evennia_ai.engine.prompt.prompt import Prompt
 from evennia_ai.engine.prompt.report import Report, explain_lines, make_report
+from evennia_ai.engine.regex_scripts import display_text
 from evennia_ai.npc.filtering import FilteredWords, InOrder, withheld
 from evennia_ai.npc.floor.addressing import mentions
 from evennia_ai.npc.inputs import gather
@@ -50,7 +52,7 @@ from evennia_ai.npc.senses.presence import (
     scopes_of,
 )
 from evennia_ai.npc.senses.sincere import language_of_sincere_question
-from evennia_ai.npc.senses.text import plain_name
+from evennia_ai.npc.senses.text import person_name, plain_name
 from evennia_ai.npc.speech.output import tell_about
 from evennia_ai.npc.tools.registry import problems_of
 from evennia_ai.npc.views.view import NPCView, char_name_of, sources_of, view_of
@@ -147,6 +149,22 @@ class AIHandler:
             return (char_name_of(key, self.ref) if view is None else view.char_name), key
         except (StoreError, DatabaseError):  # a turn needs the view as well and reports this error
             return (key,)
+
+    def display(self, text: str) -> str:
+        """Return words of the NPC as players see them, after the regex scripts for players."""
+        try:
+            view = self.known_view or self.view()
+        except (StoreError, DatabaseError):  # a turn needs the view as well and reports this error
+            return text
+        if not view.scripts:
+            return text
+        partner = person_name(self.npc.ai_partner or gather.VISITOR)
+        return display_text(
+            text,
+            view.scripts,
+            values={"char": view.char_name, "user": partner},
+            dice=Dice(turn=self.ref, conversation=self.ref),
+        )
 
     @property
     def is_busy(self) -> bool:

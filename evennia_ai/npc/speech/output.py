@@ -6,6 +6,9 @@ turns `|r` into a colour. It searches for links (`|lc..|lt..|le`) after it has r
 so doubled pipes do not prevent links. The web client turns addresses into links. A game may run
 FuncParser on everything that is sent.
 
+Regex scripts may change what players see of an NPC's words (`npc/views/regex_scripts.py`), act by
+act, so a script cannot turn speech into an action. NPCs and records get the words themselves.
+
 A player can also show a thing to an NPC (`show_item`). Everybody in the room sees that. A player
 who ignores an NPC is not sent what it says and does.
 """
@@ -122,7 +125,8 @@ class SafeName:
 def say_aloud(npc: NPC, text: str, *, hops: int = 0) -> None:
     """Make `npc` say `text` aloud in its room."""
     with uttering(Utterance(speaker=npc, text=text, kind="say", hops=hops)):
-        _to_room(npc, SAY, "say", speech=safe_speech(text))
+        if shown := npc.ai.display(text):
+            _to_room(npc, SAY, "say", speech=safe_speech(shown))
 
 
 def show_pose(npc: NPC, text: str, *, told: str = "", hops: int = 0) -> None:
@@ -131,7 +135,8 @@ def show_pose(npc: NPC, text: str, *, told: str = "", hops: int = 0) -> None:
     NPCs in the room perceive `told` instead, if it is given.
     """
     with uttering(Utterance(speaker=npc, text=told or text, kind="pose", hops=hops)):
-        _to_room(npc, _pose_template(text), "pose", action=_action(text))
+        if shown := npc.ai.display(text):
+            _to_room(npc, _pose_template(shown), "pose", action=_action(shown))
 
 
 def deliver_reply(
@@ -171,14 +176,17 @@ def deliver_reply(
     kind = "whisper" if to is not None else "pose" if is_done else "say"
     with uttering(Utterance(speaker=npc, text=heard, kind=kind, hops=hops, by_rote=by_rote)):
         for act in acts:
+            shown = npc.ai.display(act.text)
+            if not shown:
+                continue
             if to is None and act.kind == "say":
-                _to_room(npc, SAY, "say", speech=safe_speech(act.text))
+                _to_room(npc, SAY, "say", speech=safe_speech(shown))
             elif to is None:
-                _to_room(npc, _pose_template(act.text), "pose", action=_action(act.text))
+                _to_room(npc, _pose_template(shown), "pose", action=_action(shown))
             elif act.kind == "pose":
-                _to_one(npc, to, _pose_template(act.text), "whisper", action=_action(act.text))
+                _to_one(npc, to, _pose_template(shown), "whisper", action=_action(shown))
             else:
-                _to_one(npc, to, WHISPER, "whisper", speech=safe_speech(act.text))
+                _to_one(npc, to, WHISPER, "whisper", speech=safe_speech(shown))
     for act in whispers:
         for listener in (who for who in bystanders(npc) if is_called(npc, who, act.to)):
             whisper_to(npc, listener, act.text, hops=hops)
@@ -192,7 +200,8 @@ def is_called(npc: NPC, who: Any, name: str) -> bool:
 def whisper_to(npc: NPC, target: Any, text: str, *, hops: int = 0) -> None:
     """Make `npc` whisper `text` to `target`."""
     with uttering(Utterance(speaker=npc, text=text, kind="whisper", hops=hops)):
-        _to_one(npc, target, WHISPER, "whisper", speech=safe_speech(text))
+        if shown := npc.ai.display(text):
+            _to_one(npc, target, WHISPER, "whisper", speech=safe_speech(shown))
 
 
 def show_gesture(npc: NPC, people: Iterable[Any], line: str) -> None:

@@ -3,13 +3,12 @@
 The scripts of a preset or a card run only with the grant "regex".
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
 from evennia_ai.engine.prompt.components import Grant
-from evennia_ai.engine.prompt.dice import Dice
-from evennia_ai.engine.regex_scripts import RegexScript, display_text
+from evennia_ai.engine.regex_scripts import RegexScript
 from evennia_ai.formats.regex_scripts import running_scripts, scripts_in
 from evennia_ai.npc.views.parse_cache import parsed_card
 from evennia_ai.npc.views.presets import parsed_preset
@@ -18,9 +17,6 @@ from evennia_ai.store.authored.presets import StoredPreset
 from evennia_ai.store.authored.regex_scripts import StoredScript
 
 GRANT: Final[Grant] = "regex"
-
-Display = Callable[[str], str]
-"""Returns words of an NPC as players see them."""
 
 
 def scripts_for(
@@ -54,18 +50,3 @@ def _of_preset(stored: StoredPreset) -> tuple[RegexScript, ...]:
 @lru_cache(maxsize=256)
 def _of_card(stored: StoredCard) -> tuple[RegexScript, ...]:
     return running_scripts(scripts_in(parsed_card(stored).extensions), f"card {stored.name}")
-
-
-def display_of(scripts: Sequence[RegexScript], *, char: str, user: str, seed: str) -> Display:
-    """Return the function that changes an NPC's words for players.
-
-    Args:
-        scripts: The scripts of the NPC.
-        char: The name of the NPC.
-        user: The name of its partner.
-        seed: The seed of random macros. It stays the same in a conversation.
-    """
-    if not scripts:
-        return str
-    values, dice = {"char": char, "user": user}, Dice(turn=seed, conversation=seed)
-    return lambda text: display_text(text, scripts, values=values, dice=dice)

@@ -76,6 +76,7 @@ class Workbench(Page):
             own_names=(name, *([card.name] if card else [])),
             most=MOST_LINES,
             since=branch.begins.segment if branch else 1,
+            display=running_game.display_of(ref),
         )
         is_own = ref != npc_ref and _is_own_branch(ref, self.request.user)
         return {

@@ -139,6 +139,20 @@ def npc_status(ref: str) -> NPCStatus:
     return found
 
 
+def display_of(ref: str) -> Callable[[str], str]:
+    """Return the function that shows words of an NPC as players see them.
+
+    The words of a deleted NPC are shown as they are recorded.
+    """
+
+    def read() -> Any:
+        npc = object_of(npc_of(ref))
+        return npc.ai.display if isinstance(npc, HasMind) else str
+
+    found: Callable[[str], str] = _in_the_reactor(read)
+    return found
+
+
 def memories(ref: str, *, account: Any) -> tuple[ListedMemory, ...]:
     """Return what an NPC remembers, as the account may see it."""
     found: tuple[ListedMemory, ...] = _in_the_reactor(
