@@ -4,12 +4,13 @@ import re
 from pathlib import Path
 
 from tests.conformance.differences import VERSION, render_differences
-from tests.conformance.sillytavern_cases import LORE, MACROS, PROMPTS, share_of
+from tests.conformance.sillytavern_cases import LORE, MACROS, PROMPTS, SCRIPTS, share_of
 
 PAGE = Path("docs/reference/scenarios.md")
 
 print(f"SillyTavern {VERSION}, without the cases that differ on purpose:")
-for name, cases in {"lore": LORE, "whole prompts": PROMPTS, "macros": MACROS}.items():
+parts = {"lore": LORE, "whole prompts": PROMPTS, "macros": MACROS, "regex scripts": SCRIPTS}
+for name, cases in parts.items():
     share = share_of(cases)
     print(f"{name}: {share.agree} of {share.counted}, {share.percent:.1f} %")
 table = re.compile(r"^\| SillyTavern [0-9.]+ \| evennia_ai \|.*?(?=\n\n)", re.DOTALL | re.MULTILINE)

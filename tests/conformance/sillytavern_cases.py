@@ -6,6 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from evennia_ai.engine.prompt.dice import Dice
+from evennia_ai.engine.prompt.memo import Memo
+from evennia_ai.engine.regex_scripts import ScriptRun
+from evennia_ai.formats.regex_scripts import running_scripts
 from evennia_ai.formats.scenario import run_scenario
 from tests.conformance import sillytavern_adapter as lore
 from tests.conformance import sillytavern_assembly_adapter as assembly
@@ -73,9 +77,34 @@ def _read_macros() -> dict[str, Case]:
     }
 
 
+def _read_scripts() -> dict[str, Case]:
+    path = Path(__file__).parent / "sillytavern-scripts" / "scripts.json"
+    file = json.loads(path.read_text("utf-8"))
+    defaults = file["script_defaults"]
+    return {
+        name: Case(name, case, partial(_run_scripts, case, defaults), [case["expected"]])
+        for case in file["cases"]
+        if (name := f"scripts/{case['id']}")
+    }
+
+
+def _run_scripts(case: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:
+    scripts = [
+        script
+        for place in ("game", "preset", "card")
+        for script in running_scripts([{**defaults, **one} for one in case.get(place, ())], place)
+    ]
+    values = {"user": "Bob", "char": "Mira", **case.get("values", {})}
+    dice = Dice(turn="1", conversation="1")
+    run = ScriptRun(scripts, case.get("surface", "prompt"), values=values, dice=dice)
+    placement = case.get("placement", "ai_output")
+    return [run.text(case["text"], placement, depth=case.get("depth"), where="", memo=Memo())]
+
+
 LORE: Final = _read("sillytavern", lore)
 MACROS: Final = _read_macros()
 PROMPTS: Final = _read("sillytavern-assembly", assembly)
+SCRIPTS: Final = _read_scripts()
 
 
 def share_of(cases: Mapping[str, Case]) -> Share:

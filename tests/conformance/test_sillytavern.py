@@ -1,7 +1,8 @@
 """Test that the rules `sillytavern` give the answers of SillyTavern 1.19.
 
 Each case of `sillytavern/*.json` (lore), `sillytavern-assembly/*.json` (whole prompts) and
-`sillytavern-macros/macros.json` is one test. `differences.py` lists the cases in which the package
+`sillytavern-macros/macros.json` is one test; `sillytavern-scripts/scripts.json` (regex scripts) has
+one test for all cases. `differences.py` lists the cases in which the package
 differs.
 """
 
@@ -20,11 +21,11 @@ from tests.conformance.differences import (
     OPEN,
     render_differences,
 )
-from tests.conformance.sillytavern_cases import LORE, MACROS, PROMPTS, Case, share_of
+from tests.conformance.sillytavern_cases import LORE, MACROS, PROMPTS, SCRIPTS, Case, share_of
 
 DIFFERENT = {name: one for one in ON_PURPOSE for name in one.cases}
 LISTED = {*DIFFERENT, *NOT_ASKED, *OPEN}
-ALL = {**PROMPTS, **MACROS}
+ALL = {**PROMPTS, **MACROS, **SCRIPTS}
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "scenarios.md"
 
 
@@ -65,6 +66,12 @@ def test_macro_case_gives_the_text_and_variables_of_sillytavern(case: Case) -> N
     assert ours(case) == case.theirs
 
 
+def test_every_regex_script_makes_the_text_of_sillytavern() -> None:
+    cases = [case for name, case in SCRIPTS.items() if name not in LISTED]
+    assert len(cases) > 500
+    assert [case.name for case in cases if case.ours() != case.theirs] == []
+
+
 @pytest.mark.parametrize("case", _params(ALL, LISTED))
 def test_listed_difference_to_sillytavern_still_exists(case: Case) -> None:
     assert ours(case) != case.theirs
@@ -94,7 +101,8 @@ def test_text_deeper_than_a_cut_history_is_placed_at_the_history_s_top() -> None
 
 
 @pytest.mark.parametrize(
-    ("cases", "least", "count"), [(LORE, 99, 300), (PROMPTS, 99, 180), (MACROS, 99, 200)]
+    ("cases", "least", "count"),
+    [(LORE, 99, 300), (PROMPTS, 99, 180), (MACROS, 99, 200), (SCRIPTS, 99, 500)],
 )
 def test_share_of_cases_that_agree_with_sillytavern_is_high(
     cases: dict[str, Case], least: int, count: int

@@ -146,8 +146,8 @@ def display_of(ref: str) -> Callable[[str], str]:
     """
 
     def read() -> Any:
-        npc = object_of(npc_of(ref))
-        return npc.ai.display if isinstance(npc, HasMind) else str
+        known = isinstance(object_of(npc_of(ref)), HasMind)
+        return _npc(npc_of(ref)).ai.display if known else str
 
     found: Callable[[str], str] = _in_the_reactor(read)
     return found
