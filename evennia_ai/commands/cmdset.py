@@ -13,6 +13,7 @@ from evennia_ai.commands.setup.knowledge.command import CmdKnowledge
 from evennia_ai.commands.setup.lore.command import CmdLore
 from evennia_ai.commands.setup.note import CmdNote
 from evennia_ai.commands.setup.preset.command import CmdPreset
+from evennia_ai.commands.setup.regex import CmdRegex
 
 
 class AICmdSet(CmdSet):
@@ -30,6 +31,7 @@ class AICmdSet(CmdSet):
             CmdKnowledge,
             CmdNote,
             CmdPreset,
+            CmdRegex,
             CmdAI,
             CmdTalk,
             CmdAsk,

@@ -114,6 +114,31 @@ def scripts_in(extensions: Any) -> list[Any]:
     return listed if isinstance(listed, list) else []
 
 
+def preset_scripts(source: Mapping[str, Any]) -> list[Any]:
+    """Return the raw scripts in the JSON object of a preset's file."""
+    listed = source.get(MEMBER)
+    return scripts_in(source.get("extensions")) or (listed if isinstance(listed, list) else [])
+
+
+def with_preset_scripts(source: Mapping[str, Any], listed: Sequence[Any]) -> dict[str, Any]:
+    """Return the JSON object of a preset's file with other scripts; all else stays as it is."""
+    extensions = source.get("extensions")
+    if not scripts_in(extensions) and isinstance(source.get(MEMBER), list):
+        return {**source, MEMBER: [*listed]}
+    known = extensions if isinstance(extensions, Mapping) else {}
+    return {**source, "extensions": {**known, MEMBER: [*listed]}}
+
+
+def find_script(scripts: Sequence[ReadScript], wanted: str) -> int | None:
+    """Return the index of the script with this name or number; None if there is none."""
+    plain = wanted.strip().casefold()
+    for at, script in enumerate(scripts):
+        if script.name.casefold() == plain:
+            return at
+    number = int(plain) if plain.isascii() and plain.isdecimal() and len(plain) < 5 else 0
+    return number - 1 if 0 < number <= len(scripts) else None
+
+
 def read_scripts(listed: Sequence[Any]) -> tuple[ReadScript, ...]:
     """Read a list of raw scripts. Items that are no objects are left out."""
     found: list[ReadScript] = []

@@ -47,7 +47,7 @@ from evennia_ai.engine.regex_scripts import RegexScript
 from evennia_ai.formats.cards.card import Card, macro_values, opening_message
 from evennia_ai.formats.cards.components import card_components
 from evennia_ai.formats.presets.mapping import keys_left_out, place_texts, replaceable_texts
-from evennia_ai.formats.regex_scripts import running_scripts, scripts_in
+from evennia_ai.formats.regex_scripts import preset_scripts, running_scripts, scripts_in
 from evennia_ai.formats.scenario.parts import component_set
 from evennia_ai.formats.scenario.reading import Scenario, TurnText
 
@@ -221,7 +221,7 @@ def _scripts(scenario: Scenario) -> tuple[RegexScript, ...]:
     preset, card = scenario.preset, scenario.card
     made: list[RegexScript] = []
     if preset is not None:
-        made += running_scripts(scripts_in(preset.source.get("extensions")), "preset")
+        made += running_scripts(preset_scripts(preset.source), "preset")
     if card is not None and "regex" in scenario.settings.grants:
         made += running_scripts(scripts_in(card.extensions), "card")
     return tuple(made)

@@ -9,7 +9,7 @@ from typing import Final
 
 from evennia_ai.engine.prompt.components import Grant
 from evennia_ai.engine.regex_scripts import RegexScript
-from evennia_ai.formats.regex_scripts import running_scripts, scripts_in
+from evennia_ai.formats.regex_scripts import preset_scripts, running_scripts, scripts_in
 from evennia_ai.npc.views.parse_cache import parsed_card
 from evennia_ai.npc.views.presets import parsed_preset
 from evennia_ai.store.authored.cards import StoredCard
@@ -43,7 +43,7 @@ def _of_game(stored: StoredScript) -> tuple[RegexScript, ...]:
 
 @lru_cache(maxsize=256)
 def _of_preset(stored: StoredPreset) -> tuple[RegexScript, ...]:
-    listed = scripts_in(parsed_preset(stored).source.get("extensions"))
+    listed = preset_scripts(parsed_preset(stored).source)
     return running_scripts(listed, f"preset {stored.name}")
 
 

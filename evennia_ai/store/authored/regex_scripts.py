@@ -157,3 +157,15 @@ game_scripts: Final = Snapshot(SCRIPTS.state, _load)
 
 Every call returns the same object until a script is changed.
 """
+
+
+_HOLDERS: Final[Mapping[str, Any]] = {"card": models.Card, "preset": models.Preset}
+
+
+def names_with_scripts(kind: str, *, most: int) -> tuple[str, ...]:
+    """Return the names of cards or presets whose files have a list of regex scripts.
+
+    The list may be empty.
+    """
+    rows = _HOLDERS[kind].objects.filter(file__source__contains='"regex_scripts"')
+    return tuple(rows.order_by("name").values_list("name", flat=True)[:most])
