@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.foreign.documents import one_line, parse_json
+from evennia_ai.engine.foreign.documents import Finding, one_line, parse_json
 from evennia_ai.engine.foreign.fields import error_words
 from evennia_ai.engine.lorebook.scan.regex.pattern import Refused
 from evennia_ai.engine.lorebook.scan.regex.replacing import Replaced
@@ -405,9 +405,15 @@ def _why_never(script: RegexScript) -> str:
     return f"there are no texts of {', '.join(script.placements)}"
 
 
-def is_error(finding: ScriptFinding) -> bool:
-    """True if the script cannot do what its author wants."""
-    return finding.kind in _ERRORS
+def lint_scripts(listed: Sequence[Any]) -> Iterator[Finding]:
+    """Yield the findings on the scripts of a list that are not disabled.
+
+    A script that cannot do what its author wants is an error.
+    """
+    for read in read_scripts(listed):
+        for finding in () if read.file.disabled else lint_script(read):
+            told = f"regex script '{read.name}': {finding.text}"
+            yield Finding(told, finding.kind in _ERRORS)
 
 
 def describe_script(read: ReadScript) -> str:

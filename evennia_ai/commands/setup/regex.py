@@ -1,6 +1,6 @@
 """The command `regex`: the regex scripts of the game, of cards and of presets."""
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from evennia_ai.commands.background_work import CardWork, Steps, waits
@@ -47,13 +47,14 @@ from evennia_ai.npc.mind.regex_scripts import (
 )
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored.cards import CARDS, StoredCard
+from evennia_ai.store.authored.life_cycle import ImportedKind
 from evennia_ai.store.authored.presets import PRESETS as STORED_PRESETS
 from evennia_ai.store.authored.presets import StoredPreset
 from evennia_ai.store.authored.regex_scripts import SCRIPTS, save_script
 
 _NAMED: Final = "[card <card>/ | preset <preset>/]<script>"
 _HOLDERS: Final = ("card", "preset")
-_KINDS: Final = {"card": CARDS, "preset": STORED_PRESETS}
+_KINDS: Final[Mapping[str, ImportedKind[Any]]] = {"card": CARDS, "preset": STORED_PRESETS}
 _MOST_FILE_BYTES: Final = 4 * MOST_CHARACTERS * 8
 
 

@@ -247,7 +247,7 @@ ALLOWS: Final[dict[Grant, str]] = {
     "positions": "its lore is placed where it asks to be, also outside the history",
     "roles": "its lore and its depth prompt may have the role system or assistant",
     "lore_budget": "its lore has the budget that it asks for, and entries may ignore the budget",
-    "regex": "its regex keys are searched with a limit of steps, as without the grant",
+    "regex": "its regex scripts change what models and players read, never what is recorded",
 }
 
 

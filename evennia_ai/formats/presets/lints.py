@@ -14,10 +14,11 @@ from evennia_ai.formats.lorebooks.editing.without_effect import list_wanted_exte
 from evennia_ai.formats.presets.mapping import preset_components
 from evennia_ai.formats.presets.preset import HISTORY, SENT_TEXTS, Preset, PresetPrompt
 from evennia_ai.formats.presets.reading import SECRETS
+from evennia_ai.formats.regex_scripts import lint_scripts, preset_scripts
 
 
 def lint_preset(preset: Preset) -> Iterator[Finding]:
-    """Yield findings on a preset: notices on reading it, unknown macros, unset variables.
+    """Yield findings on a preset: notices on reading it, macros, variables, regex scripts.
 
     Unreadable values and a missing history are errors. The notice on removed secrets is left out,
     because authors cannot fix that.
@@ -27,6 +28,7 @@ def lint_preset(preset: Preset) -> Iterator[Finding]:
         yield Finding("chatHistory is off: the model does not see the conversation", True)
     yield from map(Finding, list_wanted_extensions(one.content for one in preset.prompts))
     yield from map(Finding, _list_doubts(preset))
+    yield from lint_scripts(preset_scripts(preset.source))
 
 
 def _list_doubts(preset: Preset) -> Iterator[str]:

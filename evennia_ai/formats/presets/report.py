@@ -13,6 +13,7 @@ from typing import Any, Final
 from evennia_ai.engine.foreign.documents import one_line
 from evennia_ai.engine.prompt.components import (
     ALL_GRANTS,
+    ALLOWS,
     DEFAULT_ORDER,
     NO_GRANTS,
     Grant,
@@ -57,6 +58,7 @@ from evennia_ai.formats.presets.preset import (
     is_list_of_items,
     is_order_in_use,
 )
+from evennia_ai.formats.regex_scripts import MEMBER, counted_scripts, preset_scripts, read_scripts
 
 _MOST_PARTS: Final = 40
 _MOST_NAMES: Final = 12
@@ -75,6 +77,7 @@ _UNUSED_TEXTS: Final = (
 )
 _READ: Final = frozenset(
     {"prompts", "prompt_order", "names_behavior", "names_in_completion", "extensions", "data"}
+    | {MEMBER}
     | {"squash_system_messages", "version", "type", *TEXT_DEFAULTS, *_SAMPLING}
     | {*OLD_KEYS.values()}
 )
@@ -198,7 +201,7 @@ def preset_report(
         ),
         secrets=preset.secrets,
         kept=tuple(_list_kept(preset)),
-        uses=tuple(_grant_uses(parts, grants)),
+        uses=(*_grant_uses(parts, grants), *_script_use(preset, grants)),
         warnings=group_warnings(
             found
             for prompt in prompts
@@ -323,6 +326,12 @@ def _grant_uses(parts: Sequence[PromptPart], grants: Grants) -> Iterator[GrantUs
             yield GrantUse(grant=grant, gives=effect, given=grant in grants)
 
 
+def _script_use(preset: Preset, grants: Grants) -> Iterator[GrantUse]:
+    if scripts := read_scripts(preset_scripts(preset.source)):
+        gives = f"{ALLOWS['regex']} ({counted_scripts(scripts)})"
+        yield GrantUse(grant="regex", gives=gives, given="regex" in grants)
+
+
 def _list_kept(preset: Preset) -> Iterator[str]:
     """Yield a sentence for each kind of data in a preset that has no effect in this package."""
     source = preset.source
@@ -338,12 +347,10 @@ def _list_kept(preset: Preset) -> Iterator[str]:
         yield f"models and connections, never applied: {_few_names(models)}"
     if texts := [name for name in _UNUSED_TEXTS if source.get(name)]:
         yield f"texts for situations that a game does not have: {_few_names(texts)}"
-    if isinstance(extensions := source.get("extensions"), Mapping):
-        scripts = extensions.get("regex_scripts")
-        if isinstance(scripts, list) and scripts:
-            yield f"regex scripts, never run: {len(scripts)}"
-        if names := [name for name in extensions if name != "regex_scripts"]:
-            yield f"data of other extensions: {_few_names(names)}"
+    extensions = source.get("extensions")
+    known = extensions if isinstance(extensions, Mapping) else {}
+    if names := [name for name in known if name != MEMBER]:
+        yield f"data of other extensions: {_few_names(names)}"
     if rest := [name for name in others if name not in models]:
         yield f"other members: {_few_names(rest)}"
     lists = body_of(source).get("prompt_order")

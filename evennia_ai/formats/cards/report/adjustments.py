@@ -33,6 +33,7 @@ from evennia_ai.formats.lorebooks.editing.without_effect import (
     list_wanted_extensions,
 )
 from evennia_ai.formats.lorebooks.other_programs import read_risu_lines
+from evennia_ai.formats.regex_scripts import MEMBER, counted_scripts, read_scripts, scripts_in
 
 MOST_NAMES: Final = 8
 # Members of `data` in a V3 card that this package reads, or only keeps for the export. The import
@@ -40,9 +41,9 @@ MOST_NAMES: Final = 8
 _KNOWN: Final = frozenset(
     {*DATA_FIELDS, "creation_date", "modification_date", "source", "spec", "spec_version", "data"}
 )
-_READ_EXTENSIONS: Final = frozenset({"depth_prompt", "world"})
+_READ_EXTENSIONS: Final = frozenset({"depth_prompt", "world", MEMBER})
 # Extensions that hold scripts of other programs, which this package never runs.
-_SCRIPTED: Final = frozenset({"risuai", "regex_scripts", "tavern_helper", "TavernHelper_scripts"})
+_SCRIPTED: Final = frozenset({"risuai", "tavern_helper", "TavernHelper_scripts"})
 # The fields in which `{{original}}` is replaced with the game's own text.
 _WITH_ORIGINAL: Final = frozenset({"system_prompt", "post_history_instructions"})
 
@@ -113,6 +114,9 @@ def list_neutralised(card: Card, book: Lorebook | None, *, grants: Grants) -> It
         yield "post_history_instructions are a user's message inside the history"
     if "roles" not in grants and (role := note_role(card)) not in ("", "user"):
         yield f"extensions.depth_prompt asks to speak as {role}: it is a user's message instead"
+    scripts = read_scripts(scripts_in(card.extensions))
+    if "regex" not in grants and scripts:
+        yield f"{counted_scripts(scripts)}: kept and shown, but not run"
     yield from describe_changing_texts(card)
     if book is not None:
         yield from _list_neutralised_lore(book, grants)
@@ -137,7 +141,7 @@ def _list_neutralised_lore(book: Lorebook, grants: Grants) -> Iterator[str]:
             yield f"the book asks for a budget of {asked} tokens: the game's budget applies too"
         if ignoring := sum(entry.ignore_budget for entry in usable):
             yield f"{_count_entries(ignoring)} asking to ignore the budget: it applies nevertheless"
-    if "regex" not in grants and (keys := sum(len(pattern_keys(entry)) for entry in usable)):
+    if keys := sum(len(pattern_keys(entry)) for entry in usable):
         yield f"{_count_things(keys, 'regex key')}: searched with a limit of steps, or not at all"
 
 

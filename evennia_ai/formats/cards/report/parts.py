@@ -28,6 +28,7 @@ from evennia_ai.formats.cards.report.import_report import (
     LorePlace,
     TextPart,
 )
+from evennia_ai.formats.regex_scripts import counted_scripts, read_scripts, scripts_in
 
 # Import reports call this depth and all deeper ones the top of the history, because few histories
 # are longer.
@@ -289,8 +290,8 @@ def grant_uses(card: Card, book: Lorebook | None, *, grants: Grants) -> tuple[Gr
         roles.append("its depth prompt has the role that it asks for")
     gives["roles"] = "; ".join(roles)
     gives["lore_budget"] = _budget_use(entries, book.token_budget if book else None)
-    if keys := sum(len(pattern_keys(entry)) for entry in entries):
-        gives["regex"] = f"{ALLOWS['regex']} ({keys} of them)"
+    if scripts := read_scripts(scripts_in(card.extensions)):
+        gives["regex"] = f"{ALLOWS['regex']} ({counted_scripts(scripts)})"
     return tuple(
         GrantUse(grant=grant, gives=gives[grant], given=grant in grants)
         for grant in ALLOWS
