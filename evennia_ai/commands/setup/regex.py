@@ -337,16 +337,17 @@ class CmdRegex(CardWork):
         assert script is not None
         if where.kind == "game":
             raw = SCRIPTS.existing(script.name).raw
-            after = change(raw)
-            save_game_script(script, after, by=self.actor)
         else:
-            raw, after = dict(script.raw), change(dict(script.raw))
-            if after != raw:
-                yield from self._save(where, lambda listed: replace_at(listed, script, [after]))
-        told = [*diff_members(raw, after)]
-        if not told:
+            raw = dict(script.raw)
+        after = change(raw)
+        if after == raw:
             self.say(f"Script {script.name} has this value already; nothing was changed.")
             return
+        if where.kind == "game":
+            save_game_script(script, after, by=self.actor)
+        else:
+            yield from self._save(where, lambda listed: replace_at(listed, script, [after]))
+        told = diff_members(raw, after)
         head = f"Script {script.name} of the {where}:"
         [read] = read_scripts([after])
         rows = [row for line in _findings(read) for row in wrap_text(line, WIDTH)]
