@@ -26,6 +26,7 @@ from evennia_ai.formats.cards.report.adjustments import list_card_extensions, li
 from evennia_ai.formats.cards.report.import_report import ImportReport, report_lines, report_object
 from evennia_ai.formats.cards.report.making import import_report
 from evennia_ai.formats.lorebooks.editing.lints import lint_book
+from evennia_ai.formats.regex_scripts import lint_scripts, scripts_in
 
 _TEXTS = (
     *("description", "personality", "scenario", "system_prompt", "post_history_instructions"),
@@ -67,6 +68,7 @@ def card_findings(card: Card) -> Iterator[Finding]:
             yield Finding(f"lorebook: {each}", each.is_error)
     yield from map(Finding, list_card_macros(card))
     yield from map(Finding, describe_changing_texts(card))
+    yield from lint_scripts(scripts_in(card.extensions))
 
 
 def _list_fixable(path: Path, found: CardImport) -> Iterator[str]:

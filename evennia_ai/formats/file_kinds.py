@@ -22,6 +22,7 @@ _HOW: Final[Mapping[Use, str]] = {
 }
 _TEXT_COMPLETION: Final = "it is for text completion, and this package sends chats"
 _OF_THE_APP: Final = "only that application uses it"
+_REGEX: Final = "import it into a game with regex/import"
 _MOST_LOOKED_AT: Final = 20
 _LARGEST: Final = 16 * 1024 * 1024
 """The largest file in bytes that is recognised.
@@ -101,7 +102,7 @@ _OBJECTS: Final[tuple[tuple[Callable[[Mapping[str, Any]], bool], FileKind], ...]
         _has("gamestarted", "actions"),
         FileKind("a saved story of KoboldAI", None, "it cannot be imported"),
     ),
-    (_has("findRegex", "replaceString"), FileKind("a SillyTavern regex script", None, _OF_THE_APP)),
+    (_has("findRegex", "replaceString"), FileKind("a SillyTavern regex script", None, _REGEX)),
     (
         lambda data: data.get("type") == "script" and "content" in data,
         FileKind("a script of TavernHelper", None, "scripts in files are never run"),
@@ -200,7 +201,7 @@ _OBJECTS: Final[tuple[tuple[Callable[[Mapping[str, Any]], bool], FileKind], ...]
 _LISTS: Final = (
     (_has("keys", "entry"), _AI_DUNGEON),
     (_has("keys", "value"), _AI_DUNGEON),
-    (_has("findRegex", "replaceString"), FileKind("SillyTavern regex scripts", None, _OF_THE_APP)),
+    (_has("findRegex", "replaceString"), FileKind("SillyTavern regex scripts", None, _REGEX)),
     (
         _has("keys", "content"),
         FileKind("a bare list of lore entries", None, 'put it into {"entries": [...]}'),

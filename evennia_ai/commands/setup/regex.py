@@ -335,15 +335,13 @@ class CmdRegex(CardWork):
         """Change a script and show what is different."""
         where, script = named.where, named.script
         assert script is not None
-        if where.kind == "game":
-            raw = SCRIPTS.existing(script.name).raw
-        else:
-            raw = dict(script.raw)
+        is_own = where.kind == "game"
+        raw = SCRIPTS.existing(script.name).raw if is_own else dict(script.raw)
         after = change(raw)
         if after == raw:
             self.say(f"Script {script.name} has this value already; nothing was changed.")
             return
-        if where.kind == "game":
+        if is_own:
             save_game_script(script, after, by=self.actor)
         else:
             yield from self._save(where, lambda listed: replace_at(listed, script, [after]))

@@ -1,18 +1,21 @@
 """The regex scripts of the game, of cards and of presets, as builders list and edit them."""
 
 import json
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Literal
 
 from evennia_ai.engine.actors import Actor
-from evennia_ai.engine.errors import EvenniaAIError, NotStoredError
+from evennia_ai.engine.errors import EditConflictError, EvenniaAIError, NotStoredError
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.memo import Memo
 from evennia_ai.engine.regex_scripts import ScriptRun
 from evennia_ai.formats.cards.card import Card
+from evennia_ai.formats.cards.writing import keeps_greetings
 from evennia_ai.formats.regex_scripts import (
+    FIELDS,
     MEMBER,
     ReadScript,
     dump_script,
@@ -20,12 +23,15 @@ from evennia_ai.formats.regex_scripts import (
     preset_scripts,
     read_scripts,
     scripts_in,
+    with_field,
     with_preset_scripts,
 )
 from evennia_ai.npc.views.parse_cache import parsed_card
 from evennia_ai.npc.views.regex_scripts import GRANT
+from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored import regex_scripts as store
-from evennia_ai.store.authored.cards import CARDS, StoredCard
+from evennia_ai.store.authored.card_files import edited_card_file
+from evennia_ai.store.authored.cards import CARDS, StoredCard, edit_card
 from evennia_ai.store.authored.presets import PRESETS, StoredPreset
 from evennia_ai.store.authored.regex_scripts import SCRIPTS, game_scripts
 
@@ -161,3 +167,58 @@ def try_script(script: ReadScript, text: str, *, char: str, user: str) -> tuple[
     run = ScriptRun([engine], surface, values={"char": char, "user": user}, dice=dice)
     made = run.text(text, placements[0], depth=engine.min_depth or 0, where="the text", memo=Memo())
     return made, next(run.verdicts()).reason
+
+
+def edit_script(
+    where: ScriptList, script: ReadScript, fields: Mapping[str, str], *, seen: int, by: Actor
+) -> None:
+    """Write several fields of a script, given as builders type them.
+
+    This reads and writes the file of a card, so it runs in the thread of a page.
+
+    Args:
+        where: The list of the script.
+        script: The script.
+        fields: The new values, by the words of `FIELDS`.
+        seen: The revision that the builder saw: of the script of the game, the card or the preset.
+        by: The person who edits the script.
+
+    Raises:
+        EditConflictError: it was changed meanwhile.
+        FormatError: a field cannot have its value.
+    """
+    raw = SCRIPTS.existing(script.name).raw if where.kind == "game" else dict(script.raw)
+    after = raw
+    for word, typed in fields.items():
+        # A form sends all texts. One that stays is not checked, so a broken pattern stays editable.
+        if str(after.get(FIELDS[word].member, "")).replace("\r\n", "\n") == typed:
+            continue
+        changed = with_field(after, word, typed)
+        # A member that the file lacks, or writes in another way, stays if its meaning stays.
+        if read_scripts([changed])[0].file != read_scripts([after])[0].file:
+            after = changed
+    revision = revision_of(where, script)
+    if revision != seen:
+        raise EditConflictError(f"regex scripts of the {where}", seen, revision, "another builder")
+    if after == raw:
+        return
+
+    def change(listed: list[Any]) -> list[Any]:
+        return replace_at(listed, script, [after])
+
+    if isinstance(where.stored, StoredCard):
+        file = CARDS.revision_file(where.name, where.stored.revision)
+        before, card, made = edited_card_file(
+            file, card_change(change), modified_at=int(time.time()), limits=conf().card_limits
+        )
+        if made is not None:
+            edit_card(where.stored, made, keeps_greetings=keeps_greetings(before, card), by=by)
+    elif isinstance(where.stored, StoredPreset):
+        change_preset(where.stored, change, by=by)
+    else:
+        save_game_script(script, after, by=by)
+
+
+def revision_of(where: ScriptList, script: ReadScript) -> int:
+    """Return the revision of a script of the game, or of the card or preset that has the script."""
+    return SCRIPTS.existing(script.name).revision if where.stored is None else where.stored.revision

@@ -22,6 +22,7 @@ from evennia_ai.web.site.mind import MindPage, PauseView, TurnsPanel
 from evennia_ai.web.site.next import NextPage
 from evennia_ai.web.site.notes import NotesPanel
 from evennia_ai.web.site.npc_settings import SettingsPanel
+from evennia_ai.web.site.regex_scripts import ScriptsPage
 from evennia_ai.web.site.turn import AgainstPage, TurnPage
 from evennia_ai.web.site.vault import VaultPage
 from evennia_ai.web.site.village import VillagePage
@@ -83,6 +84,7 @@ urlpatterns = [
         for form in FORMS
     ),
     path("cards/<path:name>/<int:number>/", CardPage.as_view(), name="card"),
+    path("scripts/", ScriptsPage.as_view(), name="scripts"),
     path("kb/", BasesPage.as_view(), name="bases"),
     path("kb/<slug:key>/", BasePage.as_view(), name="base"),
     path("kb/<slug:key>/vault/", VaultPage.as_view(), name="vault"),
