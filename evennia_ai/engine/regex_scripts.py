@@ -394,9 +394,8 @@ class ScriptRun:
             )
             if text:
                 entries.append(entry if text == entry.text else replace(entry, text=text))
-        if all(a is b for a, b in zip(entries, lore.entries, strict=False)):
-            return lore
-        return lore.with_entries(tuple(entries))
+        is_same = [*map(id, entries)] == [*map(id, lore.entries)]
+        return lore if is_same else lore.with_entries(tuple(entries))
 
 
 def without_emptied(messages: Sequence[Message]) -> tuple[Message, ...]:
