@@ -33,10 +33,9 @@ from evennia_ai.engine.lorebook.scan.regex.replacing import (
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.memo import Memo, Slot, typed_frozen
-from evennia_ai.engine.prompt.messages import Message
+from evennia_ai.engine.prompt.messages import Message, without_time_line
 from evennia_ai.engine.prompt.templates.template import compile_template, fill_each
 from evennia_ai.engine.prompt.templates.work import SCANNED_WORK, Meter
-from evennia_ai.engine.prompt.time_line import without_time_line
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import Verdict
 
