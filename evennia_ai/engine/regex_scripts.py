@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, get_args
 
 from evennia_ai.engine.lorebook.activation.activation import Activation
 from evennia_ai.engine.lorebook.activation.candidate import ActiveEntry
@@ -255,8 +255,16 @@ class ScriptRun:
         running = [one for one in scripts if getattr(one, other) or not getattr(one, off)]
         bound = [_bind(one, values, dice) for one in running]
         # SillyTavern applies permanent scripts when a message arrives, so before all others.
-        self._bound = sorted(bound, key=lambda one: not one.script.is_permanent)
-        self._tallies = {one: _Tally() for one in self._bound}
+        bound.sort(key=lambda one: not one.script.is_permanent)
+        self._of: dict[Placement, list[_Bound]] = {
+            placement: [one for one in bound if placement in one.script.placements]
+            for placement in get_args(Placement)
+        }
+        # SillyTavern never stores lore, so permanent scripts do not run in it.
+        self._of["world_info"] = [
+            one for one in self._of["world_info"] if not one.script.is_permanent
+        ]
+        self._tallies = {one: _Tally() for one in bound}
         self._left = SCRIPT_STEPS if surface == "prompt" else DISPLAY_STEPS
 
     def text(
@@ -271,14 +279,9 @@ class ScriptRun:
             where: The name of the text in the trace.
             memo: A cache that belongs to the text.
         """
-        for bound in self._bound:
-            script = bound.script
-            if not text or placement not in script.placements or not script.runs_at(depth):
-                continue
-            # SillyTavern never stores lore, so permanent scripts do not run in it.
-            if placement == "world_info" and script.is_permanent:
-                continue
-            text = self._run(bound, text, where, memo)
+        for bound in self._of[placement]:
+            if text and bound.script.runs_at(depth):
+                text = self._run(bound, text, where, memo)
         return text
 
     def _run(self, bound: _Bound, text: str, where: str, memo: Memo) -> str:

@@ -55,7 +55,7 @@ BAD_INPUT = {
     "regex/edit panel/name = x": "keeps its name",
     "regex/on panel": "nothing was changed",
     "regex/on panel = 1": "takes no '='",
-    "regex/try panel": "Usage",
+    "regex/test panel": "Usage",
     "regex/import nothing": "no preset file 'nothing'",
     "regex/import text": "has no regex script",
     "regex/import panel": "has a script 'panel' already",
@@ -118,7 +118,7 @@ def test_script_of_the_game_is_edited_reverted_and_removed(stage, folder):
     assert game_scripts()[0].raw == OLD
     stage.builds("regex/remove heard")
     assert SCRIPTS.list_keys() == ("old panels",)
-    assert "G" in stage.builds("regex/try old panels = <hp>3</hp>G")
+    assert "G" in stage.builds("regex/test old panels = <hp>3</hp>G")
 
 
 def test_scripts_of_card_and_preset_are_edited_and_the_rest_of_the_file_stays(stage, folder):

@@ -88,7 +88,7 @@ class CmdRegex(CardWork):
                min_depth or max_depth
       on     - let a script run
       off    - keep a script, but do not run it
-      try    - <text>: show what the script makes of a text
+      test   - <text>: show what the script makes of a text
       import - read a script, or a list of scripts, from a file of the game's
                preset folder; without a place they become scripts of the game.
                Without a file: list the files
@@ -106,7 +106,7 @@ class CmdRegex(CardWork):
       regex/create cut thoughts = /<think>[^<]*<\\/think>/g
       regex/edit cut thoughts/placement = ai_output, user_input
       regex/edit preset nemo/hide panels/min_depth = 4
-      regex/try cut thoughts = <think>who is it?</think>Good evening.
+      regex/test cut thoughts = <think>who is it?</think>Good evening.
       regex/off preset nemo/hide panels
       regex/import panels.json = card mira
       regex/export cut thoughts
@@ -135,7 +135,7 @@ class CmdRegex(CardWork):
         **alike("create edit"),
         "on": "switch_on",
         "off": "switch_off",
-        "try": "try_out",
+        "test": "test",
         "import": "import_file",
         **alike("export remove revisions revert"),
     }
@@ -195,9 +195,9 @@ class CmdRegex(CardWork):
     def switch_off(self) -> Steps:
         yield from self._switched(on=False)
 
-    def try_out(self) -> None:
+    def test(self) -> None:
         """Show what a script makes of a text."""
-        typed, text = self.both(f"regex/try {_NAMED} = <text>")
+        typed, text = self.both(f"regex/test {_NAMED} = <text>")
         script = self._script(typed).script
         assert script is not None
         if problem := find_problem(script.file.find, script.file.replacement):
