@@ -8,9 +8,9 @@ default and a notice. An edit changes one member of the JSON object and keeps al
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import Finding, one_line, parse_json
@@ -48,6 +48,10 @@ IN_A_GAME: Final = frozenset[Placement]({"user_input", "ai_output", "world_info"
 FILLS: Final[Mapping[str, int]] = {"none": 0, "raw": 1, "escaped": 2}
 
 
+# As in JavaScript, any value that is not empty counts as true.
+_Flag = Annotated[bool, BeforeValidator(bool)]
+
+
 class ScriptFile(BaseModel):
     """A regex script as SillyTavern writes it. Other members of the object are ignored here."""
 
@@ -58,10 +62,10 @@ class ScriptFile(BaseModel):
     replacement: str = Field(default="", alias="replaceString")
     trim: tuple[str, ...] = Field(default=(), alias="trimStrings", strict=False)
     placement: tuple[int, ...] = Field(default=(), strict=False)
-    disabled: bool = False
-    display_only: bool = Field(default=False, alias="markdownOnly")
-    prompt_only: bool = Field(default=False, alias="promptOnly")
-    run_on_edit: bool = Field(default=False, alias="runOnEdit")
+    disabled: _Flag = False
+    display_only: _Flag = Field(default=False, alias="markdownOnly")
+    prompt_only: _Flag = Field(default=False, alias="promptOnly")
+    run_on_edit: _Flag = Field(default=False, alias="runOnEdit")
     fills_find: int = Field(default=0, alias="substituteRegex", strict=False, ge=0, le=2)
     """0: macros in `find` are not expanded; 1 and 2: they are."""
     min_depth: int | None = Field(default=None, alias="minDepth", strict=False)
