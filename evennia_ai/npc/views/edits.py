@@ -32,8 +32,10 @@ from evennia_ai.engine.prompt.persistent_texts import BlocksMode
 from evennia_ai.engine.prompt.prefix_rules import check_before_history
 from evennia_ai.engine.prompt.templates.clock import clock_values
 from evennia_ai.engine.prompt.templates.template import compile_template
+from evennia_ai.engine.regex_scripts import RegexScript
 from evennia_ai.formats.cards.card import Card
 from evennia_ai.formats.cards.components import CARD_KEYS, character_book
+from evennia_ai.formats.regex_scripts import running_scripts, scripts_in
 from evennia_ai.formats.scenario.parts import COPIED, Files, NoteRow, read_components
 from evennia_ai.formats.scenario.tables import (
     Rows,
@@ -45,6 +47,7 @@ from evennia_ai.formats.scenario.tables import (
 )
 from evennia_ai.npc.views.parse_cache import parsed_card
 from evennia_ai.npc.views.recomposing import CHARACTER, MOST_KEPT, PastInputs
+from evennia_ai.npc.views.regex_scripts import GRANT, scripts_for
 from evennia_ai.npc.views.view import (
     CardTexts,
     NPCView,
@@ -114,7 +117,15 @@ class ProposedEdit:
             values=values,
             facts={**inputs.facts, **card_facts(self.card)},
             sources=inputs.sources if texts is None else _texts_to_scan(inputs, texts, values),
+            scripts=inputs.scripts if self.card is None else self._scripts(past, self.card),
         )
+
+    def _scripts(self, past: PastInputs, card: Card) -> tuple[RegexScript, ...]:
+        """Return the regex scripts with those of the edit's card instead of the earlier card's."""
+        before = past.view.sources
+        others = scripts_for(before.scripts, before.preset, None)
+        own = running_scripts(scripts_in(card.extensions), f"card {card.name}")
+        return (*others, *own) if GRANT in self._grants(past) else others
 
     def _components(self, past: PastInputs) -> ComponentSet:
         if not self.components and self.card is None:
