@@ -101,16 +101,18 @@ class CmdRegex(CardWork):
 
     Examples:
       regex
-      regex card mira
-      regex card mira/2
       regex/create cut thoughts = /<think>[^<]*<\\/think>/g
       regex/edit cut thoughts/placement = ai_output, user_input
-      regex/edit preset nemo/hide panels/min_depth = 4
+      regex/edit cut thoughts/min_depth = 4
       regex/test cut thoughts = <think>who is it?</think>Good evening.
-      regex/off preset nemo/hide panels
-      regex/import panels.json = card mira
-      regex/export cut thoughts
       regex/revisions cut thoughts
+      regex/export cut thoughts
+      regex/off cut thoughts
+      regex/import regex-cut-thoughts.json = card oren
+      regex card oren
+      regex card oren/1
+      regex/edit card oren/cut thoughts/trim = ...
+      regex/remove card oren/1
 
     A script replaces what its regular expression finds. SillyTavern wrote most
     scripts that you meet in cards and presets; without the grant regex they do
