@@ -72,7 +72,7 @@ def test_grant_without_value_lists_grants_givers_and_uses(stage, card):
         assert f" {grant} its " in told
     assert "* fields its description, personality, scenario and examples" in told
     assert "(given by Mara," in told
-    assert "as without the grant the card has no use for it" in told
+    assert "never what is recorded the card has no use for it" in told
     assert "here: 1 lore entry speaks as system or assistant" in told
 
 

@@ -176,7 +176,8 @@ def test_report_of_a_card_equals_the_stored_report(name: str, source: bytes | Pa
 def test_card_with_every_grant_has_only_requests_neutralised_that_no_grant_allows() -> None:
     report = import_report(load_card(a_hostile_card()), grants=ALL_GRANTS)
     assert [told for told in report.neutralised if not told.startswith("lore: @@")] == [
-        "template logic in 1 text is never run and stays as written"
+        "2 regex keys: searched with a limit of steps, or not at all",
+        "template logic in 1 text is never run and stays as written",
     ]
     assert all(use.given for use in report.uses)
     assert all(part.grant is None for part in report.parts)
@@ -202,7 +203,7 @@ def test_report_of_a_card_without_lore_lists_one_useful_grant() -> None:
         ("positions", {"character_book": {"entries": [lore("@@role user\nLit.")]}}),
         ("roles", {"character_book": {"entries": [lore("@@depth 1\nLit.")]}}),
         ("lore_budget", {"character_book": {"token_budget": 5, "entries": []}}),
-        ("regex", {"character_book": {"entries": [_REGEX]}}),
+        ("regex", {"extensions": {"regex_scripts": [{"findRegex": "/a/"}]}}),
     ],
 )
 def test_report_lists_each_useful_grant(grant: str, fields: dict) -> None:

@@ -59,7 +59,6 @@ def test_preset_report_lists_disabled_unknown_secret_and_unused_data() -> None:
         ),
         "models and connections, never applied: openai_model",
         "texts for situations that a game does not have: impersonation_prompt",
-        "regex scripts, never run: 2",
         "data of other extensions: other",
         "other members: strange",
     )
@@ -67,7 +66,9 @@ def test_preset_report_lists_disabled_unknown_secret_and_unused_data() -> None:
 
 def test_preset_report_lists_only_useful_grants() -> None:
     uses = {one.grant: one for one in preset_report(PRESET, grants=frozenset({"fields"})).uses}
-    assert set(uses) == {"system_prompt", "fields", "after_history", "positions", "roles"}
+    placing = {"system_prompt", "fields", "after_history", "positions", "roles"}
+    assert set(uses) == {*placing, "regex"}
+    assert "(2 regex scripts)" in uses["regex"].gives
     assert uses["fields"].given
     assert uses["fields"].gives == "its prompts are before the history (1)"
 
