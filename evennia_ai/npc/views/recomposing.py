@@ -22,7 +22,6 @@ from evennia_ai.engine.inputs import ComposeRules, Inputs
 from evennia_ai.engine.knowledge.meta_prompt import TOOL as KNOWLEDGE_TOOL
 from evennia_ai.engine.lorebook.activation.timers import Clock, state_from
 from evennia_ai.engine.lorebook.book import Lorebook
-from evennia_ai.engine.lorebook.conditions import Fact
 from evennia_ai.engine.lorebook.entry import SourceName
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.lorebook.same_book import with_label
@@ -180,7 +179,10 @@ class PastReader:
             anchors={origin: Anchor(*anchor) for origin, anchor in told["anchors"].items()},
             lore_state=state_from(told["lore_state"]),
             clock=Clock(**told["clock"]),
-            facts={name: _fact(fact) for name, fact in told["facts"].items()},
+            facts={
+                name: tuple(fact) if isinstance(fact, list) else fact
+                for name, fact in told["facts"].items()
+            },
             sources=_scanned(told, view, dice),
             now=told["now"],
             scripts=view.scripts,
@@ -240,10 +242,6 @@ def _blocks(told: Mapping[str, Any]) -> Iterator[DynamicBlock]:
         depth, order = told["placed"].get(key, (None, 100))
         fills = told["filled"].get(key, "")
         yield DynamicBlock(key=key, text=text, component=fills, depth=depth, order=order)
-
-
-def _fact(told: Any) -> Fact:
-    return tuple(told) if isinstance(told, list) else told
 
 
 def _scanned(told: Mapping[str, Any], view: NPCView, dice: Dice) -> dict[SourceName, str]:
