@@ -20,6 +20,7 @@ from evennia_ai.engine.lorebook.scan.regex.pattern import (
     Refused,
     StepsExceededError,
 )
+from evennia_ai.engine.lorebook.scan.regex.tree import Lookaround, walk_nodes
 
 MOST_RESULT: Final = 4 * MOST_SEARCHED
 """How many characters a text may have after a replacement."""
@@ -50,12 +51,18 @@ class NotReplaced:
 class ReplacePattern:
     """A regular expression whose matches are replaced: all with the flag g, else the first one."""
 
-    __slots__ = ("_numbers", "_pattern", "is_global")
+    __slots__ = ("_looks_behind", "_numbers", "_pattern", "is_global")
 
     def __init__(
-        self, pattern: Pattern, numbers: Mapping[int | str, int], *, is_global: bool
+        self,
+        pattern: Pattern,
+        numbers: Mapping[int | str, int],
+        *,
+        is_global: bool,
+        looks_behind: bool,
     ) -> None:
         self._pattern = pattern
+        self._looks_behind = looks_behind
         # By each number or name that a replacement uses: the number of the group
         self._numbers = numbers
         self.is_global = is_global
@@ -85,7 +92,12 @@ class ReplacePattern:
         if len(text) > MOST_SEARCHED:
             return NotReplaced(f"the text has more than {MOST_SEARCHED:,} characters", 0)
         units = self._pattern.to_units(text)
-        made = self._replaced(units, make, steps)
+        last = len(units)
+        if units is text and not self._looks_behind and len(text.lower()) == len(text):
+            # Every match contains the literal. A search after its last place would find nothing,
+            # and patterns such as `[^]*</think>` need the most steps for finding nothing.
+            last = text.lower().rfind(self._pattern.literal)
+        made = self._replaced(units, make, steps, last=last)
         if units is text or isinstance(made, NotReplaced):
             return made
         # A replacement between the halves of a surrogate pair leaves halves that are no text.
@@ -93,11 +105,11 @@ class ReplacePattern:
         return Replaced(whole, made.places, made.steps)
 
     def _replaced(
-        self, units: str, make: Callable[[GroupOf], str], steps: int
+        self, units: str, make: Callable[[GroupOf], str], steps: int, *, last: int
     ) -> Replaced | NotReplaced:
         parts: list[str] = []
         at = copied = places = used = size = 0
-        while at <= len(units) and (self.is_global or not places):
+        while at <= last and (self.is_global or not places):
             found, spent = self._find(units, at, steps - used)
             used += spent
             if isinstance(found, str):
@@ -176,4 +188,5 @@ def read_replace_pattern(
         return Refused(reason=f"is not supported: {error}", is_broken=False)
     if pattern.problem:
         return Refused(reason=pattern.problem, is_broken=False)
-    return ReplacePattern(pattern, numbers, is_global="g" in letters)
+    looks_behind = any(isinstance(one, Lookaround) and one.behind for one in walk_nodes(tree))
+    return ReplacePattern(pattern, numbers, is_global="g" in letters, looks_behind=looks_behind)

@@ -82,3 +82,13 @@ def test_half_of_a_letter_becomes_a_replacement_character() -> None:
     made = a_pattern(".", "").replace("😀b", lambda _: "x")
     assert isinstance(made, Replaced)
     assert made.text == "x\ufffdb"
+
+
+def test_search_ends_after_the_last_place_of_the_required_literal() -> None:
+    text = f"thoughts</think>{'word ' * 2_000}"
+    made = a_pattern("[^]*</think>").replace(text, lambda _: "")
+    assert isinstance(made, Replaced)
+    assert made.text == "word " * 2_000
+    behind = a_pattern("(?<=x)y*").replace("xyx", lambda _: "-")
+    assert isinstance(behind, Replaced)
+    assert behind.text == "x-x-"
