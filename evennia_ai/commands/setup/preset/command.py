@@ -98,8 +98,8 @@ class CmdPreset(PresetImports):
     report first. If you import another file of the same name, it waits, and the
     grants and switches of the approved preset are not given to it.
 
-    Grants: system_prompt, fields, after_history, positions and roles;
-    preset/grant <name> says what each allows.
+    Grants: system_prompt, fields, after_history, positions, roles and regex;
+    preset/grant <name> says what each allows. help regex is about its scripts.
     """
 
     key = "preset"
