@@ -234,7 +234,7 @@ class _Tally:
 
 _Outcome = Replaced | NotReplaced
 _OUTCOMES: Final = Slot[dict[tuple[_Bound, str], _Outcome]]("regex scripts: outcomes")
-_MOST_OUTCOMES: Final = 64
+_MOST_OUTCOMES: Final = 24
 _CHANGED: Final = Slot[Message]("regex scripts: changed message")
 _CHANGED_HISTORY: Final = Slot[History]("regex scripts: changed history")
 
