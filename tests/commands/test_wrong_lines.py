@@ -68,7 +68,7 @@ MEANT = {
 UNSURE = {
     "ai/revert": (
         "There is no ai/revert. Nothing was changed. Say what you mean: card/revert,"
-        " component/revert, kb/revert, lore/revert, note/revert, preset/revert."
+        " component/revert, kb/revert, lore/revert, note/revert, preset/revert, regex/revert."
     ),
     "component/re mood": (
         "/re could be several switches: /required, /remove, /revisions, /revert. Nothing was"

@@ -125,7 +125,7 @@ class SafeName:
 def say_aloud(npc: NPC, text: str, *, hops: int = 0) -> None:
     """Make `npc` say `text` aloud in its room."""
     with uttering(Utterance(speaker=npc, text=text, kind="say", hops=hops)):
-        if shown := npc.ai.display(text):
+        if shown := _as_seen(npc, text):
             _to_room(npc, SAY, "say", speech=safe_speech(shown))
 
 
@@ -135,7 +135,7 @@ def show_pose(npc: NPC, text: str, *, told: str = "", hops: int = 0) -> None:
     NPCs in the room perceive `told` instead, if it is given.
     """
     with uttering(Utterance(speaker=npc, text=told or text, kind="pose", hops=hops)):
-        if shown := npc.ai.display(text):
+        if shown := _as_seen(npc, text):
             _to_room(npc, _pose_template(shown), "pose", action=_action(shown))
 
 
@@ -176,7 +176,7 @@ def deliver_reply(
     kind = "whisper" if to is not None else "pose" if is_done else "say"
     with uttering(Utterance(speaker=npc, text=heard, kind=kind, hops=hops, by_rote=by_rote)):
         for act in acts:
-            shown = npc.ai.display(act.text)
+            shown = _as_seen(npc, act.text)
             if not shown:
                 continue
             if to is None and act.kind == "say":
@@ -200,7 +200,7 @@ def is_called(npc: NPC, who: Any, name: str) -> bool:
 def whisper_to(npc: NPC, target: Any, text: str, *, hops: int = 0) -> None:
     """Make `npc` whisper `text` to `target`."""
     with uttering(Utterance(speaker=npc, text=text, kind="whisper", hops=hops)):
-        if shown := npc.ai.display(text):
+        if shown := _as_seen(npc, text):
             _to_one(npc, target, WHISPER, "whisper", speech=safe_speech(shown))
 
 
@@ -233,6 +233,12 @@ def talk_to(speaker: Any, npc: NPC, text: str) -> bool:
             },
         )
     return True
+
+
+def _as_seen(npc: NPC, text: str) -> str:
+    """Return words of an NPC as players see them. Most games have no scripts that change them."""
+    view = npc.ai.known_view
+    return text if view is not None and not view.scripts else str(npc.ai.display(text))
 
 
 def _pose_template(text: str) -> str:
