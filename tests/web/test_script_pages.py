@@ -64,3 +64,16 @@ def test_scripts_of_a_card_are_shown_inactive_and_edited_in_its_file(played, bro
     assert client.post(ADDRESS, sent).status_code == 302
     stored = json.loads(cards.get_card("mira").source)["data"]["extensions"]["regex_scripts"]
     assert stored == [{**script, "findRegex": "/b/"}]
+
+
+def test_conversation_shows_words_as_players_saw_them_and_the_record_stays(played, browser):
+    shown = {**RAW, "findRegex": "/Aye/", "replaceString": "Yes", "markdownOnly": True}
+    client, address = browser("Builder"), f"/ai/npc/{played.npc.ai.ref}/"
+    before = [one for one in as_json(client, address)["chat"]["lines"] if one["is_own"]]
+    save_script("cut", json.dumps(shown), by=ME)
+    after = [one for one in as_json(client, address)["chat"]["lines"] if one["is_own"]]
+    assert before
+    assert [one["text"] for one in after] == [one["text"] for one in before]
+    said = [one["acts"][0]["text"] for one in before]
+    assert any(one.startswith("Aye") for one in said)
+    assert [one["acts"][0]["text"] for one in after] == [one.replace("Aye", "Yes") for one in said]

@@ -146,8 +146,11 @@ def display_of(ref: str) -> Callable[[str], str]:
     """
 
     def read() -> Any:
-        known = isinstance(object_of(npc_of(ref)), HasMind)
-        return _npc(npc_of(ref)).ai.display if known else str
+        if not isinstance(object_of(npc_of(ref)), HasMind):
+            return str
+        mind = _npc(npc_of(ref)).ai
+        mind.view()  # brings the scripts up to date, in the thread that may read the NPC
+        return mind.display
 
     found: Callable[[str], str] = _in_the_reactor(read)
     return found
