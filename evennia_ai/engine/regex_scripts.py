@@ -88,6 +88,11 @@ class RegexScript:
         """True if the script changes a message at some depths and not at others."""
         return not self.is_permanent and (self.min_depth, self.max_depth) != (None, None)
 
+    def runs_on(self, surface: Surface) -> bool:
+        """True if the script changes what models read, or what players see."""
+        only = self.prompt_only if surface == "prompt" else self.display_only
+        return only or self.is_permanent
+
     def runs_at(self, depth: int | None) -> bool:
         """True if the script runs in a text with this depth; a text without a depth has None."""
         if depth is None or self.is_permanent:
@@ -250,10 +255,7 @@ class ScriptRun:
         values: Mapping[str, str],
         dice: Dice,
     ) -> None:
-        off = "display_only" if surface == "prompt" else "prompt_only"
-        other = "prompt_only" if surface == "prompt" else "display_only"
-        running = [one for one in scripts if getattr(one, other) or not getattr(one, off)]
-        bound = [_bind(one, values, dice) for one in running]
+        bound = [_bind(one, values, dice) for one in scripts if one.runs_on(surface)]
         # SillyTavern applies permanent scripts when a message arrives, so before all others.
         bound.sort(key=lambda one: not one.script.is_permanent)
         self._of: dict[Placement, list[_Bound]] = {
