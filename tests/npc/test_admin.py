@@ -219,7 +219,7 @@ def test_admin_pages_change_nothing(played, browser):
 # The tables whose rows contain nothing that locks or whispers protect. The others are for
 # superusers.
 FOR_STAFF = {
-    *("card", "component", "conversation", "note", "preset"),
+    *("card", "component", "conversation", "note", "preset", "regexscript"),
 }
 
 
