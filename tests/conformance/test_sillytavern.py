@@ -1,8 +1,7 @@
 """Test that the rules `sillytavern` give the answers of SillyTavern 1.19.
 
-Each case of `sillytavern/*.json` (lore), `sillytavern-assembly/*.json` (whole prompts) and
-`sillytavern-macros/macros.json` is one test. `differences.py` lists the cases in which the package
-differs.
+Each case of the conformance kit that SillyTavern answered is one test: lore, whole prompts and
+macros. `differences.py` lists the cases in which the package differs.
 """
 
 from collections import Counter
@@ -29,7 +28,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "scenarios.m
 
 
 def counts_exactly(case: Case) -> bool:
-    return "openai_max_context" in case.given.get("openai", {})
+    return "openai_max_context" in case.case["input"].get("preset", {})
 
 
 def _params(cases: dict[str, Case], names: set[str]) -> list[Any]:
@@ -44,50 +43,52 @@ def _params(cases: dict[str, Case], names: set[str]) -> list[Any]:
     ]
 
 
-def ours(case: Case) -> list[Any]:
+def wrong(case: Case) -> list[str]:
     if counts_exactly(case):
         need("bpe_openai", undone="nothing is counted as the application counts")
-    return case.ours()
+    return case.wrong()
 
 
 @pytest.mark.parametrize("case", _params(LORE, LORE.keys() - LISTED))
 def test_lore_case_gives_the_same_entries_as_sillytavern(case: Case) -> None:
-    assert ours(case) == case.theirs
+    assert wrong(case) == []
 
 
 @pytest.mark.parametrize("case", _params(PROMPTS, PROMPTS.keys() - LISTED))
 def test_prompt_equals_the_one_that_sillytavern_assembled(case: Case) -> None:
-    assert ours(case) == case.theirs
+    assert wrong(case) == []
 
 
 @pytest.mark.parametrize("case", _params(MACROS, MACROS.keys() - LISTED))
 def test_macro_case_gives_the_text_and_variables_of_sillytavern(case: Case) -> None:
-    assert ours(case) == case.theirs
+    assert wrong(case) == []
 
 
 @pytest.mark.parametrize("case", _params(ALL, LISTED))
 def test_listed_difference_to_sillytavern_still_exists(case: Case) -> None:
-    assert ours(case) != case.theirs
+    assert wrong(case) != []
 
 
 @pytest.mark.parametrize("name", NOBODY_SPEAKS.cases)
 def test_example_text_without_speaker_is_the_only_difference_to_sillytavern(name: str) -> None:
-    [made], [told] = PROMPTS[name].ours(), PROMPTS[name].theirs
-    heading = PROMPTS[name].given.get("openai", {}).get("new_example_chat_prompt", "[Example Chat]")
+    made, told = PROMPTS[name].messages()
+    preset = PROMPTS[name].case["input"]["preset"]
+    heading = preset.get("new_example_chat_prompt", "[Example Chat]")
     kept = Counter(map(str, made)) - Counter(map(str, told))
     assert kept
-    assert all("'role': 'system', 'name': None" in message for message in kept)
+    assert all("'role': 'system'" in message and "'name'" not in message for message in kept)
     with_speakers = [
         message
-        for message, after in pairwise([*told, {"name": None}])
-        if message["content"] != heading or after["name"]
+        for message, after in pairwise([*told, {}])
+        if message["content"] != heading or "name" in after
     ]
     assert [message for message in made if str(message) not in kept] == with_speakers
 
 
 def test_text_deeper_than_a_cut_history_is_placed_at_the_history_s_top() -> None:
     """SillyTavern loses this text (S3-06)."""
-    [made], [told] = ours(PROMPTS["trim-inject-700"]), PROMPTS["trim-inject-700"].theirs
+    assert wrong(PROMPTS["trim-inject-700"]) != []
+    made, told = PROMPTS["trim-inject-700"].messages()
     at = [message["content"] for message in made].index("TWENTY")
     assert made[at - 1]["content"] == "[Start a new Chat]"
     assert made[at + 1 :] == told[at + 1 :]
