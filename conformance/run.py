@@ -22,6 +22,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
@@ -339,6 +340,7 @@ CHECKS: dict[str, Callable[[Output, Any, Mapping[str, Any]], str]] = {
     "prompt_encodable": _check_encodable,
     "roles": lambda o, w, _: _same([m["role"] for m in _need(_turn(o), "messages")], w),
     "text": lambda o, wanted, _: _same(set(_texts(o)), {wanted}),
+    "text_absent": lambda o, w, _: _listed(x for x in w if any(x in text for text in _texts(o))),
     "text_one_of": lambda o, wanted, _: _listed(set(_texts(o)) - set(wanted)),
     "text_endswith": lambda o, w, _: _listed(x for x in _texts(o) if not x.endswith(w)),
     "distinct_min": lambda o, w, _: "" if len(set(_texts(o))) >= w else "too few",
@@ -350,12 +352,12 @@ CHECKS: dict[str, Callable[[Output, Any, Mapping[str, Any]], str]] = {
     "entry_count": _simple("entry_count"),
     "greetings_include": lambda o, w, _: _lacking(w, _need(o, "greetings")),
     "greetings_exclude": lambda o, w, _: _holding(w, _need(o, "greetings")),
-    "export": _pointers("v3", _equal),
+    "export": _pointers("written", _equal),
     "export_absent": lambda o, w, _: _listed(
-        pointer for pointer in w if value_at(_need(o, "v3"), pointer) is not NOTHING
+        pointer for pointer in w if value_at(_need(o, "written"), pointer) is not NOTHING
     ),
-    "export_startswith": _pointers("v3", lambda found, wanted: found[: len(wanted)] == wanted),
-    "export_number_range": _pointers("v3", lambda found, w: w[0] <= found <= w[1]),
+    "export_startswith": _pointers("written", lambda found, wanted: found[: len(wanted)] == wanted),
+    "export_number_range": _pointers("written", lambda found, w: w[0] <= found <= w[1]),
     "export_v2": _pointers("v2", _equal),
     "export_v2_contains": _pointers("v2", lambda found, wanted: wanted in found),
     "warnings_min": lambda o, w, _: "" if len(_need(o, "notices")) >= w else "too few",
@@ -482,16 +484,31 @@ def _object(line: str) -> Mapping[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def ask_all(adapters: Sequence[Adapter], cases: Iterable[Case]) -> Iterator[dict[str, Any]]:
-    """Ask each case of the first adapter that has its task. Yield the result of each case."""
+def ask_all(adapters: Sequence[Adapter], cases: Sequence[Case]) -> list[dict[str, Any]]:
+    """Ask each case of the first adapter that has its task. Return the results in their order.
+
+    The adapters answer at the same time, each one case after the other.
+    """
+    shares: dict[Adapter | None, list[Case]] = {one: [] for one in (*adapters, None)}
     for case in cases:
-        adapter = next((one for one in adapters if case["task"] in one.tasks), None)
+        able = (one for one in adapters if case["task"] in one.tasks)
+        shares[next(able, None)].append(case)
+    with ThreadPoolExecutor(len(shares)) as pool:
+        judged = pool.map(_judge_all, shares.keys(), shares.values())
+        found = {result["id"]: result for results in judged for result in results}
+    return [found[case["id"]] for case in cases]
+
+
+def _judge_all(adapter: Adapter | None, cases: Sequence[Case]) -> list[dict[str, Any]]:
+    results = []
+    for case in cases:
         if adapter is None:
             status, why = "unsupported", f"no adapter has the task '{case['task']}'"
         else:
             status, why = _judge(adapter, case)
-        kept = ("id", "level", "features", "authority")
-        yield {**{key: case[key] for key in kept}, "status": status, "why": why}
+        kept = {key: case[key] for key in ("id", "level", "features", "authority")}
+        results.append({**kept, "status": status, "why": why})
+    return results
 
 
 def _judge(adapter: Adapter, case: Case) -> tuple[str, str]:
@@ -577,7 +594,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 2
     began = time.monotonic()
     try:
-        results = list(ask_all(adapters, cases))
+        results = ask_all(adapters, cases)
     finally:
         for adapter in adapters:
             adapter.stop()
@@ -645,8 +662,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--feature", help="only cases with this feature")
     add("--id", default="*", help="only cases whose id matches, such as 'lore/keys/*'")
     add("--reference", default="1.19.0", help="the version of SillyTavern (default: 1.19.0)")
-    add("--timeout", type=float, default=10, help="seconds to wait for an answer (default: 10)")
-    add("--starts", type=int, default=20, help="how often an adapter is started (default: 20)")
+    add("--timeout", type=float, default=20, help="seconds to wait for an answer (default: 20)")
+    add("--starts", type=int, default=10, help="how often an adapter is started (default: 10)")
     add("--show", type=int, default=5, help="how many differences are printed (default: 5)")
     add("--features", action="store_true", help="print the counts of each feature")
     add("--json", type=Path, metavar="FILE", help="write the report as JSON")

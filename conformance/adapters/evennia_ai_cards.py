@@ -59,7 +59,7 @@ def shown_card(file, settings):
     fields, kept = ("type", "uri", "name", "ext"), ("name", "greetings", "creator_notes", "notices")
     assets = [{name: asset[name] for name in fields} for asset in shown["assets"]]
     shown = {**{name: shown[name] for name in kept}, "entry_count": shown["lorebook_entries"]}
-    return {**shown, "assets": assets, "v3": written, "v2": v2_copy(written[0])}
+    return {**shown, "assets": assets, "written": written, "v2": v2_copy(written[0])}
 
 
 def turn_of(result):
