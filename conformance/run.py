@@ -23,6 +23,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -463,8 +464,12 @@ class Adapter:
         return BrokenAdapterError(f"it ended with code {code}" + (f": {said}" if said else ""))
 
     def stop(self) -> None:
-        """End the adapter's process."""
+        """Close the adapter's input, and kill its process if it has not ended a second later."""
         if self._process is not None:
+            with suppress(OSError, subprocess.TimeoutExpired):
+                assert self._process.stdin is not None
+                self._process.stdin.close()
+                self._process.wait(1)
             self._process.kill()
             self._process.wait()
             self._process = None

@@ -27,8 +27,8 @@ def answer(given, with_turns=True):
     settings, book = given.get("settings", {}), given.get("lorebook")
     if "text" in given:  # a text to expand becomes the description
         given["card"]["data"]["description"] = given["text"]
-    file = given.get("card_text") or json.dumps(given.get("card"))
-    file = b64decode(given["base64"]) if "base64" in given else file.encode()
+    file = given.get("card_text", json.dumps(given.get("card"))).encode()
+    file = b64decode(given["base64"]) if "base64" in given else file
     try:
         shown = {} if file == b"null" and book else shown_card(file, settings)
         return {**shown, "turns": turns_of(given, file, settings, book) if with_turns else []}
@@ -65,18 +65,16 @@ def shown_card(file, settings):
 def turn_of(result):
     active = {one["entry"]: one for one in result["activated"]}
     labels = {name: f"{one['book']}#{one['uid']}" for name, one in active.items()}
-    expanded = [
-        message["content"][part["start"] : part["end"]]
-        for message in result["messages"]
-        for part in message["parts"]
-        if part["origin"] == "component:char_description"
-    ]
+    parts = (
+        (message["content"], part) for message in result["messages"] for part in message["parts"]
+    )
+    described = (one for one in parts if one[1]["origin"] == "component:char_description")
     return {
         "active": {name: one["content"] for name, one in active.items()},
         "decorators": {name: result["decorators"][label] for name, label in labels.items()},
         "messages": [{k: one[k] for k in ("role", "content")} for one in result["messages"]],
         "history": [one for one in result["messages"] if one["block"] == "history"],
-        "text": "".join(expanded),
+        "text": "".join(text[part["start"] : part["end"]] for text, part in described),
     }
 
 

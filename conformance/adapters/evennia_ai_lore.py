@@ -6,8 +6,9 @@ from importlib.metadata import version
 
 from evennia_ai.formats.scenario import run_scenario
 
+NAMES = {"scan_depth": "depth", "group_scoring": "use_group_scoring"}
 SAME = ("min_activations", "min_activations_depth_max", "include_names", "recursive")
-SAME = (*SAME, "case_sensitive", "match_whole_words", "max_recursion_steps")
+SAME = (*SAME, "case_sensitive", "match_whole_words", "max_recursion_steps", *NAMES)
 STRATEGIES = ("evenly", "character_first", "global_first")
 SIDES = {"after_main": "after card_system_prompt", "before_main": "before card_system_prompt"}
 
@@ -24,9 +25,7 @@ def scenario(given, notes, persona):
     """Return a case as a scenario, which is the input of the program in one file."""
     wanted, data = given["settings"], given["card"]["data"]
     share = max(1, math.floor(wanted["budget"] * given["max_context"] / 100 + 0.5))
-    seen = [
-        [m for m in given["history"][:count] if not m.get("hidden")] for count in given["turns"]
-    ]
+    seen = [[m for m in given["history"][:n] if not m.get("hidden")] for n in given["turns"]]
     data["scenario"] = given.get("scenario_override", data["scenario"])
     return {
         "card": given["card"],
@@ -42,11 +41,9 @@ def scenario(given, notes, persona):
             "reply_tokens": 0,
             "context_tokens": 10_000_000,  # so large that only the lore budget can run out
             "lore": {
-                **{name: wanted[name] for name in SAME},
+                **{name: wanted[NAMES.get(name, name)] for name in SAME},
                 "rules": "sillytavern",
-                "scan_depth": wanted["depth"],
                 "budget_percent": 100,
-                "group_scoring": wanted["use_group_scoring"],
                 "strategy": STRATEGIES[wanted["character_strategy"]],
                 "budget_tokens": min(share, wanted["budget_cap"] or share),
                 "dice": given["random"],
