@@ -39,6 +39,7 @@ LEVELS = {
 }
 STATUSES = ("agree", "differ", "unsupported", "broken")
 NOTHING = object()
+NO_TASK = "no adapter has the task"
 RUBBISH_SECONDS = 2.0
 """How long the runner still waits for an answer after a line that is no answer."""
 
@@ -508,7 +509,7 @@ def _judge_all(adapter: Adapter | None, cases: Sequence[Case]) -> list[dict[str,
     results = []
     for case in cases:
         if adapter is None:
-            status, why = "unsupported", f"no adapter has the task '{case['task']}'"
+            status, why = "unsupported", f"{NO_TASK} '{case['task']}'"
         else:
             status, why = _judge(adapter, case)
         kept = {key: case[key] for key in ("id", "level", "features", "authority")}
@@ -608,11 +609,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{one.get('name', '?')} {one.get('version', '')}: {', '.join(one['tasks'])}")
     print(f"{len(cases)} cases in {time.monotonic() - began:.0f} seconds\n")
     report = make_report(results, hello, reference=options.reference)
-    print_report(report, adapters, features=options.features, show=options.show)
     if options.json:
         options.json.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
     if options.badge:
         options.badge.write_text(render_badge(report["levels"]), "utf-8")
+    print_report(report, adapters, features=options.features, show=options.show)
     return int(any(one["status"] == "broken" for one in results))
 
 
@@ -631,7 +632,7 @@ def make_report(
         "cases": {
             one["id"]: {"status": one["status"], "why": one["why"]}
             for one in results
-            if one["status"] != "agree"
+            if one["status"] != "agree" and not one["why"].startswith(NO_TASK)
         },
     }
 

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-const REAL = /\/scripts\/(world-info|utils|constants|authors-note|variables|util\/\w+|macros\/\w+\/[\w-]+|macros\/macro-system)\.js$/;
+const REAL = /\/scripts\/(world-info|openai|PromptManager|utils|constants|authors-note|variables|util\/\w+|macros\/\w+\/[\w-]+|macros\/macro-system)\.js$/;
 let root;
 
 export function initialize(data) {

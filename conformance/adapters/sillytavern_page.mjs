@@ -10,7 +10,8 @@ import { pathToFileURL } from 'node:url';
 import { serve as answer } from './loop.mjs';
 
 const folder = resolve(process.env.SILLYTAVERN ?? 'node_modules/sillytavern');
-const root = pathToFileURL(folder + '/public/').href, inside = createRequire(folder + '/package.json');
+const root = pathToFileURL(folder + '/public/').href;
+export const inside = createRequire(folder + '/package.json');
 const Clock = Date, random = Math.random;
 export const ROLES = ['system', 'user', 'assistant'];
 
@@ -24,7 +25,7 @@ export const app = Object.fromEntries(libraries.map((name) => [name, inside(name
 const fills = [];
 globalThis.app = { get: (name) => (name in app ? app[name] : anything), fills };
 export const refill = () => fills.forEach((fill) => fill()); // the stubs export the values of `app` again
-const page = { querySelector: () => ({ value: app.input }), createElement: () => anything, addEventListener() {} };
+const page = new Proxy({ querySelector: () => ({ value: app.input }) }, { get: (own, name) => own[name] ?? anything });
 globalThis.$ = (query) => (query === '#extension_floating_prompt' ? { val: () => app.note } : anything);
 Object.assign(globalThis, { document: page, window: globalThis, toastr: anything, jQuery: globalThis.$ });
 for (const name of ['debug', 'log', 'info', 'warn', 'error']) console[name] = () => {};
