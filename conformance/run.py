@@ -68,7 +68,7 @@ def load_cases(folder: Path = CASES) -> list[dict[str, Any]]:
 def _complete_input(task: str, given: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
     if task not in defaults:
         return given
-    made = _merge(defaults[task], given)
+    made: dict[str, Any] = _merge(defaults[task], given)
     if task != "macro":
         made.setdefault("turns", [len(made["history"])])
         made["injections"] = [{**defaults["injection"], **one} for one in made["injections"]]
@@ -175,11 +175,13 @@ def _need(output: Output, name: str) -> Any:
 
 
 def _turn(output: Output) -> Output:
-    return _need(output, "turns")[0]
+    first: Output = _need(output, "turns")[0]
+    return first
 
 
 def _active(output: Output) -> Mapping[str, str]:
-    return _need(_turn(output), "active")
+    active: Mapping[str, str] = _need(_turn(output), "active")
+    return active
 
 
 def _prompt(output: Output) -> str:

@@ -85,6 +85,8 @@ def test_kit_runs_from_a_copy_of_its_folder_in_an_empty_environment(kit: Path) -
     assert code == 0, output
     assert report["levels"]["0"]["agree"] > 200
     assert "0 read and write" in output
+    assert report["cases"]["card/v1/required-spec"]["status"] == "differ"
+    assert report["cases"]["card/png/ccv3"]["status"] == "unsupported"
     badge = ElementTree.fromstring((kit / "badge.svg").read_text("utf-8"))
     assert badge.attrib["aria-label"].startswith("roleplay prompts: 0 ")
 
