@@ -670,7 +670,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--feature", help="only cases with this feature")
     add("--id", default="*", help="only cases whose id matches, such as 'lore/keys/*'")
     add("--reference", default="1.19.0", help="the version of SillyTavern (default: 1.19.0)")
-    add("--timeout", type=float, default=20, help="seconds to wait for an answer (default: 20)")
+    add("--timeout", type=float, default=30, help="seconds to wait for an answer (default: 30)")
     add("--starts", type=int, default=10, help="how often an adapter is started (default: 10)")
     add("--show", type=int, default=5, help="how many differences are printed (default: 5)")
     add("--features", action="store_true", help="print the counts of each feature")
