@@ -1,32 +1,44 @@
-"""The cases that SillyTavern answered, and what the engine answers."""
+"""The cases of the kit that SillyTavern answered, and what the engine answers."""
 
-import json
-from collections.abc import Callable, Mapping
-from functools import partial
+import sys
+from collections.abc import Collection, Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from evennia_ai.engine.prompt.dice import Dice
-from evennia_ai.engine.prompt.memo import Memo
-from evennia_ai.engine.regex_scripts import ScriptRun
-from evennia_ai.formats.regex_scripts import running_scripts
-from evennia_ai.formats.scenario import run_scenario
-from tests.conformance import sillytavern_adapter as lore
-from tests.conformance import sillytavern_assembly_adapter as assembly
-from tests.conformance import sillytavern_macro_adapter as macros
-from tests.conformance.differences import NOT_ASKED, ON_PURPOSE, OPEN
+from conformance.run import holds_for, load_cases, problems
+from tests.conformance.differences import NOT_ASKED, ON_PURPOSE, OPEN, VERSION
+
+KIT: Final = Path(__file__).resolve().parents[2] / "conformance"
+sys.path.append(str(KIT / "adapters"))  # an adapter imports its neighbours as a program does
+from evennia_ai_lore import lore  # noqa: E402
+from evennia_ai_macros import macro  # noqa: E402
+from evennia_ai_prompts import prompt  # noqa: E402
 
 # In a case with this feature SillyTavern removes an uninvolved entry from an inclusion group.
-_SLIP: Final = "double_removal"
+_SLIP: Final = "double removal"
+_TASKS: Final = {"lore": lore, "macro": macro, "prompt": prompt}
 
 
 class Case(NamedTuple):
-    """One case: our answer and SillyTavern's, each as a list with one item for each turn."""
+    """One case of the kit."""
 
     name: str
-    given: Mapping[str, Any]
-    ours: Callable[[], list[Any]]
-    theirs: list[Any]
+    case: Mapping[str, Any]
+
+    def answer(self) -> Any:
+        """Return the output of the adapter, or a text that says why there is none."""
+        return _TASKS[self.case["task"]](deepcopy(self.case["input"]))
+
+    def wrong(self) -> list[str]:
+        """Return how our answer differs from SillyTavern's. Empty if they agree."""
+        answer = self.answer()
+        return [answer] if isinstance(answer, str) else problems(self.case, answer)
+
+    def messages(self) -> tuple[list[Any], list[Any]]:
+        """Return the messages of a prompt in one turn: ours, and those of SillyTavern."""
+        [made], [told] = self.answer()["turns"], self.case["expected"]["turns"]
+        return made["messages"], told["messages"]
 
 
 class Share(NamedTuple):
@@ -41,73 +53,37 @@ class Share(NamedTuple):
         return 100 * self.agree / self.counted
 
 
-def _read(folder: str, adapter: Any) -> dict[str, Case]:
+def _read(task: str) -> dict[str, Case]:
+    """Return the cases of a task by the names of `differences.py`.
+
+    A lore case is named after its file too.
+    """
     found: dict[str, Case] = {}
-    for path in sorted((Path(__file__).parent / folder).glob("*.json")):
-        file = json.loads(path.read_text("utf-8"))
-        for case in file["cases"]:
-            if _SLIP in case["features"]:
-                continue
-            theirs = [adapter.wanted(turn, case) for turn in case["expected"]]
-            assert len(theirs) == len(case.get("turns", "1"))
-            ours = partial(_ask, adapter, case, file["entry_defaults"])
-            name = f"{path.stem}/{case['id']}" if adapter is lore else case["id"]
-            assert name not in found
-            found[name] = Case(name, case, ours, theirs)
+    for case in _ALL:
+        if case["task"] != task or _SLIP in case["features"] or not case["id"].startswith(task):
+            continue
+        _, rest = case["id"].split("/", 1)
+        name = rest if task == "lore" else rest.rpartition("/")[2]
+        assert name not in found
+        found[name] = Case(name, case)
     return found
 
 
-def _ask(adapter: Any, case: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[Any]:
-    made = run_scenario(adapter.scenario_of(case, defaults=defaults))
-    return [adapter.answer(turn) for turn in made["turns"]]
+# The older macro engine of the application has cases of its own, which are not asked here.
+_ALL: Final = [
+    case
+    for case in load_cases()
+    if holds_for(case, VERSION) and case["input"].get("engine") != "legacy"
+]
+LORE: Final = _read("lore")
+MACROS: Final = _read("macro")
+PROMPTS: Final = _read("prompt")
 
 
-def _read_macros() -> dict[str, Case]:
-    path = Path(__file__).parent / "sillytavern-macros" / "macros.json"
-    file = json.loads(path.read_text("utf-8"))
-    defaults = file["context_defaults"]
-    return {
-        case["id"]: Case(
-            case["id"],
-            case,
-            lambda case=case: [macros.answer(case, defaults)],
-            [macros.wanted(case, defaults)],
-        )
-        for case in file["cases"]
-    }
+def share_of(cases: Collection[str]) -> Share:
+    """Return the share of cases, by name, that agree.
 
-
-def _read_scripts() -> dict[str, Case]:
-    path = Path(__file__).parent / "sillytavern-scripts" / "scripts.json"
-    file = json.loads(path.read_text("utf-8"))
-    defaults = file["script_defaults"]
-    return {
-        name: Case(name, case, partial(_run_scripts, case, defaults), [case["expected"]])
-        for case in file["cases"]
-        if (name := f"scripts/{case['id']}")
-    }
-
-
-def _run_scripts(case: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:
-    scripts = [
-        script
-        for place in ("game", "preset", "card")
-        for script in running_scripts([{**defaults, **one} for one in case.get(place, ())], place)
-    ]
-    values = {"user": "Bob", "char": "Mira", **case.get("values", {})}
-    dice = Dice(turn="1", conversation="1")
-    run = ScriptRun(scripts, case.get("surface", "prompt"), values=values, dice=dice)
-    placement = case.get("placement", "ai_output")
-    return [run.text(case["text"], placement, depth=case.get("depth"), where="", memo=Memo())]
-
-
-LORE: Final = _read("sillytavern", lore)
-MACROS: Final = _read_macros()
-PROMPTS: Final = _read("sillytavern-assembly", assembly)
-SCRIPTS: Final = _read_scripts()
-
-
-def share_of(cases: Mapping[str, Case]) -> Share:
-    """Return the share of cases that agree. The tests compare the lists with the answers."""
-    counted = cases.keys() - NOT_ASKED.union(*(one.cases for one in ON_PURPOSE))
+    The tests compare the lists with the answers.
+    """
+    counted = set(cases) - NOT_ASKED.union(*(one.cases for one in ON_PURPOSE))
     return Share(len(counted - OPEN), len(counted))

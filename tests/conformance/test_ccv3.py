@@ -1,30 +1,19 @@
 """Test that cards and their lore follow the character card standard.
 
-Each case of `ccv3/*.json` is one test.
+Each case of the conformance kit that was written from the standard is one test.
 """
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conformance.ccv3_adapter import outcome_of, problems
-
-FOLDER = Path(__file__).parent / "ccv3"
-
-
-def _case(path: Path) -> Any:
-    case = json.loads(path.read_text("utf-8"))
-    return pytest.param(case, id=case["id"])
+from conformance.run import problems
+from tests.conformance.card_cases import CASES, answer_of
 
 
-CASES = [_case(path) for path in sorted(FOLDER.glob("*.json"))]
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_card_v3_case_has_the_expected_result(case: dict[str, Any], tmp_path: Path) -> None:
-    assert problems(outcome_of(case, folder=tmp_path), case) == []
+@pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, case in CASES.items()])
+def test_card_v3_case_has_the_expected_result(case: dict[str, Any]) -> None:
+    assert problems(case, answer_of(case)) == []
 
 
 def test_card_v3_cases_are_complete() -> None:

@@ -28,6 +28,7 @@ PAGES: Final = ROOT / "docs"
 # Pages for developers of evennia_ai. Their examples are no instructions for users.
 NOT_FOR_USERS: Final = {
     *("api.md", "architecture.md", "benchmarks.md", "decisions.md", "requirements.md"),
+    *("conformance-kit.md", "write-an-adapter.md"),  # tests/conformance/test_kit.py plays them.
     "a-character-from-nothing.md",  # test_tutorial.py plays this page.
 }
 KINDS: Final = {

@@ -19,6 +19,7 @@ from evennia_ai.formats.cards.components import character_book
 from evennia_ai.formats.cards.exporting import FORMS, NOTICE, card_as_v3, dump_card, export_losses
 from evennia_ai.formats.cards.loading import load_card
 from evennia_ai.formats.cards.portrait import draw_portrait
+from tests.conformance.card_cases import CASES
 from tests.formats.cards.builders import card_data, lore
 from tests.formats.cards.carriers import (
     SIGNATURE,
@@ -63,10 +64,9 @@ def _files(*folders: Path) -> list[Path]:
 def _cards() -> list[Any]:
     """Return all demo cards, all cards of the conformance cases, and a few more."""
     demo = _files(ROOT / "world" / "demo" / "cards")
-    cases = _files(ROOT / "tests" / "conformance" / "ccv3")
     named = [(path.stem, json.loads(path.read_bytes())) for path in demo]
-    given = [(path.stem, json.loads(path.read_bytes())) for path in cases]
-    named += [(stem, case["card"]) for stem, case in given if _is_readable(case.get("card"))]
+    given = [(name, case["input"].get("card")) for name, case in CASES.items()]
+    named += [(name, card) for name, card in given if _is_readable(card)]
     named += [("in use", IN_USE), ("v2", V2), ("v1", V1)]
     return [pytest.param(card, id=name) for name, card in named]
 
