@@ -33,6 +33,7 @@ def told(stage: Any, who: Any) -> list[str]:
     return [line for line in stage.screen_of(who) if line.startswith("(OOC)")]
 
 
+@pytest.mark.long
 def test_hundred_first_meetings_are_disclosed_once_each(stage: Any) -> None:
     stage.talks_with(disclosure=ON)
     npcs = [stage.make(f"Npc{n}", f"{__name__}.Kind{n}") for n in range(KINDS)]
