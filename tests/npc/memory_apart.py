@@ -32,7 +32,7 @@ from evennia_ai.store.history.windows import windows  # noqa: E402
 from tests.npc.conftest import Stage  # noqa: E402
 from tests.npc.upkeep.compacting_games import SMALL, rules  # noqa: E402
 
-TURNS = 20
+TURNS = 40
 """The number of turns in one block. Some histories are summarised in each block."""
 
 

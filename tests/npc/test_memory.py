@@ -20,8 +20,8 @@ from evennia_ai.npc.recording.writer import _Job
 from evennia_ai.npc.runtime import outcome_of
 
 ROOT = Path(__file__).parents[2]
-MOST_BLOCKS = 2_000
-"""The most blocks that 40 turns may add. Their messages alone, heard by two NPCs, would be 4,000.
+MOST_BLOCKS = 4_000
+"""The most blocks that 80 turns may add. Their messages alone, heard by two NPCs, would be 8,000.
 """
 
 

@@ -279,7 +279,7 @@ def test_lorebook_file_of_twenty_megabytes_is_refused_before_it_is_read():
 
 @pytest.mark.long
 def test_key_that_changes_every_turn_does_not_fill_the_cache():
-    book = a_book(*(an_entry(keys=[f"k{n}", "{{user}}"]) for n in range(500)))
+    book = a_book(*(an_entry(keys=[f"k{n}", "{{user}}"]) for n in range(5000)))
     for number in range(24):
         awake(book, scan=a_scan("user: k7"), values={"user": f"Ann {number}"})
     assert [len(kept) <= 11 for kept in book.of_entries[INDEXES].values()] == [True]
