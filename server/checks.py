@@ -85,7 +85,8 @@ STATIC = (
 )
 SAMPLED = ("-p", "tests.sampling", "--cases")
 TESTS = _pytest("Tests that need no server", *_parallel("-m", ALONE))
-QUICK_TESTS = _pytest("Quick tests", *_parallel(*SAMPLED, "2", "-m", QUICK))
+FEW_EXAMPLES = "--hypothesis-profile=few"
+QUICK_TESTS = _pytest("Quick tests", *_parallel(*SAMPLED, "2", FEW_EXAMPLES, "-m", QUICK))
 """The options for pytest with which `make test` runs only a few cases of long tables."""
 
 _SPHINX = ("-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet", "--fresh-env")
@@ -140,7 +141,7 @@ FUZZING = (
 ELSEWHERE = _pytest(
     "Tests on another Python",
     *(*SAMPLED, "1", "--files", "3", "--one-in", "20"),
-    *("--hypothesis-profile=few", "-m", QUICK),
+    *(FEW_EXAMPLES, "-m", QUICK),
     *("--ignore=tests/cli", "--ignore=tests/docs", "--ignore=tests/setup"),
     *(
         "--ignore=tests/formats/cards/test_bounds.py",

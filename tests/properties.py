@@ -1,6 +1,6 @@
 """Set how many examples Hypothesis tries for each property.
 
-`make test` and `make check` try a fifth of the examples. Runs on another Python version try fewer.
+`make check` tries a fifth of the examples. `make test` and runs on another Python try a tenth.
 Each run draws new examples. If you change the code behind a property, try all its examples with
 `--hypothesis-profile=every`.
 """

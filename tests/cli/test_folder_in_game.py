@@ -1,4 +1,4 @@
-"""`evennia-ai import-folder` on a game's database: 200 cards, killed, continued, exported."""
+"""`evennia-ai import-folder` on a game's database: 60 cards, killed, continued, exported."""
 
 import json
 import signal
@@ -15,7 +15,7 @@ from tests.cli.test_card_in_game import Game
 
 pytestmark = pytest.mark.long
 
-CARDS = 200
+CARDS = 60
 SETTINGS = """
 from evennia.settings_default import *
 
@@ -36,7 +36,7 @@ for name in ("Pim", "Anna", "Bo"):
 
 @pytest.fixture(scope="module")
 def game(tmp_path_factory) -> Iterator[Game]:
-    """Return a game with three NPCs and three player characters, next to a folder of 200 cards."""
+    """Return a game with three NPCs and three player characters, next to a folder of 60 cards."""
     made = Game(tmp_path_factory.mktemp("moving"), SETTINGS)
     made.migrate()
     people = made.run("-c", PEOPLE, cwd=made.folder)

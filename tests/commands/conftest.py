@@ -12,9 +12,10 @@ import pytest
 def _cast(world: Callable[[], AbstractContextManager[None]]) -> Iterator[tuple[int, ...]]:
     """Create the cast once for all tests of a file, because it takes longer than most tests."""
     from tests.commands.stage import a_cast
+    from tests.conftest import once_a_process
 
     with world():
-        yield a_cast()
+        yield once_a_process(a_cast)
 
 
 @pytest.fixture

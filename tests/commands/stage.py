@@ -15,7 +15,6 @@ from evennia.utils.ansi import parse_ansi
 from evennia.utils.create import create_object
 from twisted.internet.task import Clock
 
-from evennia_ai.commands.cmdset import AICmdSet
 from evennia_ai.engine.prompt.components import GAME, PromptComponent, Scope
 from evennia_ai.npc import runtime as running
 from evennia_ai.services.endpoints import Access
@@ -62,19 +61,15 @@ class Stage:
             ObjectDB.objects.get(id=known) for known in cast or a_cast()
         )
         for person in (self.builder, self.player):
-            played(person).cmdset.add(AICmdSet)
+            played(person)
 
     def person(self, name: str, *, permission: str) -> Any:
         """Return a new character that has the commands, as a player's would."""
-        person = _person(name, self.room, permission=permission)
-        played(person).cmdset.add(AICmdSet)
-        return person
+        return played(_person(name, self.room, permission=permission))
 
     def again(self, known: int) -> Any:
         """Return the existing character with this ID, with the commands."""
-        person = ObjectDB.objects.get(id=known)
-        played(person).cmdset.add(AICmdSet)
-        return person
+        return played(ObjectDB.objects.get(id=known))
 
     def sent(self, caller: Any, *lines: str) -> str:
         """Return what `caller` is sent, with markup, while typing `lines` one after the other."""

@@ -33,10 +33,11 @@ def pytest_make_collect_report(collector: pytest.Collector) -> None:
 @pytest.fixture(scope="module")
 def _built() -> Iterator[None]:
     """Build the demo village as its first start does, for all tests of a module."""
+    from tests.conftest import once_a_process
     from tests.docs.village import build_village
 
     with _forgotten():
-        build_village()
+        once_a_process(build_village)
         yield
 
 

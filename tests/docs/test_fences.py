@@ -39,9 +39,9 @@ kb
 """
 
 
-@pytest.mark.parametrize("block", all_blocks(), ids=lambda block: block.place)
-def test_example_has_a_known_kind(block):
-    assert block.kind, f"{block.place}: nothing plays an example in '{block.language}'"
+def test_example_has_a_known_kind():
+    unknown = [f"{one.place}: '{one.language}'" for one in all_blocks() if not one.kind]
+    assert unknown == [], "nothing plays examples of these kinds"
 
 
 @pytest.mark.parametrize("kind", sorted(set(KINDS.values())))

@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (
     ROOT / "README.md",
@@ -21,11 +19,17 @@ PLACED = re.compile(
 OF_A_GAME = {"web/urls.py"}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_page_names_only_existing_files(page: Path) -> None:
-    named = set(NAMED.findall(page.read_text(encoding="utf-8"))) - OF_A_GAME
-    folders = (ROOT, page.parent, ROOT / "evennia_ai")
-    assert [name for name in sorted(named) if not any((f / name).exists() for f in folders)] == []
+def test_page_names_only_existing_files() -> None:
+    missing = []
+    for page in PAGES:
+        named = set(NAMED.findall(page.read_text(encoding="utf-8"))) - OF_A_GAME
+        folders = (ROOT, page.parent, ROOT / "evennia_ai")
+        missing += [
+            f"{name} in {page}"
+            for name in sorted(named)
+            if not any((folder / name).exists() for folder in folders)
+        ]
+    assert missing == []
 
 
 def test_pages_name_some_files() -> None:
@@ -41,15 +45,15 @@ def code_names(page: Path) -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_name_that_a_page_attributes_to_a_file_exists_in_it(page: Path) -> None:
+def test_name_that_a_page_attributes_to_a_file_exists_in_it() -> None:
     missing = []
-    for name, file in code_names(page):
+    placed = [(page, *found) for page in PAGES for found in code_names(page)]
+    for where, name, file in placed:
         places = [
             folder / file for folder in (ROOT / "evennia_ai", ROOT) if (folder / file).exists()
         ]
         if not any(re.search(rf"\b{name}\b", place.read_text("utf-8")) for place in places):
-            missing.append(f"{name} in {file}")
+            missing.append(f"{where}: {name} in {file}")
     assert missing == []
 
 

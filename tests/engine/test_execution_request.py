@@ -343,7 +343,7 @@ for line in sys.stdin:
 
 @pytest.mark.long
 @pytest.mark.req("S1-03", "S1-05")
-@settings(max_examples=5, phases=[Phase.generate])
+@settings(max_examples=2, phases=[Phase.generate])
 @given(st.lists(scenarios(), min_size=12, max_size=12))
 def test_random_requests_give_equal_bytes_in_another_process(given_scenarios):
     made = [

@@ -184,8 +184,10 @@ def _watched(character: Any) -> Any:
 @pytest.fixture(scope="module")
 def _cast(world: Callable[[], AbstractContextManager[None]]) -> Iterator[tuple[int, ...]]:
     """Create the objects of a stage once for all tests of a module, because that is slow."""
+    from tests.conftest import once_a_process
+
     with world():
-        yield a_cast()
+        yield once_a_process(a_cast)
 
 
 @contextmanager

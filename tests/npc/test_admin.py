@@ -78,6 +78,7 @@ def played(_played, stage):
     return stage
 
 
+@pytest.mark.long
 def test_admin_front_page_links_to_every_table_of_this_package(played, browser):
     text = page(browser, "")
     ours = text.partition('id="evennia-ai"')[2]
@@ -177,6 +178,7 @@ def test_foreign_text_is_no_markup_on_any_admin_page(played, browser):
     assert not any("<script>alert" in text for text in pages)
 
 
+@pytest.mark.long
 def test_every_row_of_every_table_has_a_page(played, browser):
     from django.contrib.admin.sites import site
 

@@ -200,6 +200,7 @@ def crowd(stage):
     return Crowd(stage)
 
 
+@pytest.mark.long
 @given(
     steps=st.lists(STEPS, min_size=3, max_size=25),
     delays=st.lists(st.sampled_from([0.1, 2.0, 9.0]), min_size=1, max_size=5),

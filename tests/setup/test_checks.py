@@ -227,14 +227,18 @@ def test_interrupt_reaches_a_step_once_and_waits_for_its_cleanup(tmp_path):
     )
     command = [sys.executable, "-c", script]
 
+    waits = threading.Event()
+
     def interrupt(line):
         if line == "begun":
-            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+            waits.wait()
+            os.kill(os.getpid(), signal.SIGINT)
 
     with (
         pytest.raises(KeyboardInterrupt),
         Running("Aside", command, cwd=tmp_path, environment={}, heard=interrupt) as aside,
     ):
+        waits.set()
         aside.outcome()
 
     assert aside.outcome().output == "begun\ntidied up"

@@ -35,11 +35,17 @@ def as_it_is(path: Path) -> str:
     return ast.dump(ast.parse(path.read_text("utf-8")))
 
 
-@pytest.mark.parametrize("row", ROWS, ids=str)
-def test_mutated_text_is_unique_in_its_file_and_leaves_valid_code(row):
-    changed = row.source()
+@pytest.mark.long
+def test_mutated_text_is_unique_in_its_file_and_leaves_valid_code():
+    problems = {}
+    for row in ROWS:
+        try:
+            if ast.dump(ast.parse(row.source())) == as_it_is(row.path):
+                problems[str(row)] = "changes nothing"
+        except (TableError, SyntaxError) as error:
+            problems[str(row)] = str(error)
 
-    assert ast.dump(ast.parse(changed)) != as_it_is(row.path)
+    assert problems == {}
 
 
 def test_first_test_file_of_a_row_exists():

@@ -32,6 +32,7 @@ def says(stage, branch, line):
     stage.passes()
 
 
+@pytest.mark.long
 def test_branch_of_a_whisper_shows_builders_no_word_of_it(stage, browser):
     ref, anna = stage.npc.ai.ref, stage.anna.id
     new = Memory(id=memories.NEW, text=LEARNT, created_at=1.0, learnt="private", about=str(anna))

@@ -12,7 +12,6 @@ from unittest.mock import patch
 
 import pytest
 
-from evennia_ai.commands.cmdset import AICmdSet
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.memory.memories import Memory
 from evennia_ai.engine.prompt.components import GAME
@@ -146,7 +145,6 @@ def types(stage, rank, *lines):
     typist.permissions.clear()
     if rank != "superuser":
         typist.permissions.add(rank)
-    typist.cmdset.add(AICmdSet)
     told = []
     with patch.object(type(typist), "is_superuser", rank == "superuser"), hearing(typist) as heard:
         typist.locks.cache_lock_bypass(typist)
@@ -193,14 +191,17 @@ _PASSING = r"[0-9]+|<script.*?</script>|csrfmiddlewaretoken\" value=\"[^\"]*\"|n
 def faces(stage, browser, rank):
     """Return what somebody of this rank is shown, by page or command, with `_PASSING` removed."""
     newest = turns.last_turn(stage.npc.ai.ref).number
-    numbers = range(1, newest + 1) if rank in ("Player", "Builder") else (1, newest)
+    # The first two turns are a whisper and a line for the room. The last has what all left behind.
+    # An Admin is only asked for proof that the games differ.
+    numbers = (newest,) if rank == "Admin" else (1, 2, newest)
+    forms = ("html",) if rank == "Admin" else ("html", "json")
     lines = [*LINES, *(line.format(n=number) for line in OF_TURNS for number in numbers)]
     found = dict(zip(lines, types(stage, rank, *lines), strict=True))
     client, ref = browser(rank), stage.npc.ai.ref
     pages = [page.format(ref=ref) for page in PAGES]
     pages += [page.format(ref=ref, n=number) for page in PAGES_OF_TURNS for number in numbers]
     for page in pages:
-        for form in ("html", "json"):
+        for form in forms:
             address = f"{page}{'&' if '?' in page else '?'}format={form}&all=1"
             found[address] = client.get(address).content.decode()
     return {asked: " ".join(re.sub(_PASSING, "*", told).split()) for asked, told in found.items()}

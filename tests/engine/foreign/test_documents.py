@@ -35,6 +35,7 @@ def test_yaml_outside_the_safe_subset_is_refused(text: str, problem: str) -> Non
     assert problem in caught.value.message
 
 
+@pytest.mark.long
 def test_duplicate_yaml_key_is_found_in_linear_time() -> None:
     text = "".join(f"a{n}: 1\n" for n in range(5000)) + "a4999: 2"
     with little_work(3):

@@ -131,6 +131,7 @@ def test_no_best_pages_are_found_without_query_words():
     assert order(postings({MAIN: 1})) == []
 
 
+@pytest.mark.long
 @settings(max_examples=15, deadline=None)
 @given(some.integers(0, 10**6), some.sampled_from([1, 3, 20]))
 def test_best_pages_equal_a_plain_calculation_over_several_spans_of_ids(seed, most):

@@ -256,6 +256,7 @@ def test_group_name_may_be_a_number_of_any_length(preset):
     assert sum("won group" in verdict.reason for verdict in result.verdicts) >= 1
 
 
+@pytest.mark.long
 def test_ten_thousand_sticky_group_members_have_short_reasons():
     entries = [a_world_entry(key=["coin"], group="g", sticky=9) for _ in range(10_000)]
     state = LoreState(sticky={f"book#{n}": Spell(0, 9) for n in range(10_000)})

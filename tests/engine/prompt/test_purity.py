@@ -37,6 +37,7 @@ def imported() -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PACKAGES)
 def test_pure_package_imports_no_framework(imported: dict[str, list[str]], name: str) -> None:
     assert imported[name] == []

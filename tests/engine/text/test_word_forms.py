@@ -87,7 +87,7 @@ def a_page(body: str, title: str = "X") -> Page:
     return Page(name=page_name(title), body=body, meta=PageMeta())
 
 
-def is_found(asked: str, text: str, code: str) -> bool:
+def is_found(code: str, asked: str, text: str) -> bool:
     """True if a search finds the text, in stored pages and in pages in memory alike."""
     wanted = query_weights(asked, languages(code))
     words = index_page(a_page(text), languages(code))
@@ -97,37 +97,29 @@ def is_found(asked: str, text: str, code: str) -> bool:
     return in_memory
 
 
-def is_recalled(asked: str, text: str, code: str) -> bool:
+def is_recalled(code: str, asked: str, text: str) -> bool:
     said = comparison_words(asked, languages(code))
     return bool(said & comparison_words(text, languages(code)))
 
 
-@pytest.mark.parametrize(("code", "asked", "text"), pairs(FORMS))
-def test_page_is_found_by_another_form_of_a_word(code: str, asked: str, text: str) -> None:
-    assert is_found(asked, text, code)
+def test_page_is_found_by_another_form_of_a_word() -> None:
+    assert [row for row in pairs(FORMS) if not is_found(*row)] == []
 
 
-@pytest.mark.parametrize(("code", "asked", "text"), pairs(FORMS))
-def test_memory_is_recalled_by_another_form_of_a_word(code: str, asked: str, text: str) -> None:
-    assert is_recalled(asked, text, code)
+def test_memory_is_recalled_by_another_form_of_a_word() -> None:
+    assert [row for row in pairs(FORMS) if not is_recalled(*row)] == []
 
 
-@pytest.mark.parametrize(("code", "asked", "text"), pairs(OTHERS))
-def test_search_does_not_find_a_word_with_another_stem(code: str, asked: str, text: str) -> None:
-    assert not is_found(asked, text, code)
-    assert not is_recalled(asked, text, code)
+def test_search_does_not_find_a_word_with_another_stem() -> None:
+    assert [row for row in pairs(OTHERS) if is_found(*row) or is_recalled(*row)] == []
 
 
-@pytest.mark.parametrize(("code", "asked", "text"), pairs(MISSED))
-def test_irregular_word_forms_outside_the_tables_are_not_found(
-    code: str, asked: str, text: str
-) -> None:
-    assert not is_found(asked, text, code)
+def test_irregular_word_forms_outside_the_tables_are_not_found() -> None:
+    assert [row for row in pairs(MISSED) if is_found(*row)] == []
 
 
-@pytest.mark.parametrize(("code", "asked", "text"), pairs(CONFUSED))
-def test_different_words_with_one_stem_match(code: str, asked: str, text: str) -> None:
-    assert is_found(asked, text, code)
+def test_different_words_with_one_stem_match() -> None:
+    assert [row for row in pairs(CONFUSED) if not is_found(*row)] == []
 
 
 def test_each_language_has_ten_pairs_of_word_forms() -> None:
@@ -160,8 +152,8 @@ def test_word_has_stems_only_in_languages_that_use_its_script() -> None:
 
 
 def test_stems_use_the_accents_of_a_word() -> None:
-    assert is_found("Häusern", "Haus", "de")
-    assert not is_found("Häusern", "Haus", "en")
+    assert is_found("de", "Häusern", "Haus")
+    assert not is_found("en", "Häusern", "Haus")
 
 
 @pytest.mark.parametrize("code", LANGUAGES)

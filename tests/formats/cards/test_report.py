@@ -88,6 +88,7 @@ def test_progress_of_a_card_report_ends_at_the_total() -> None:
     }
 
 
+@pytest.mark.long
 def test_book_of_ten_thousand_entries_is_reported_in_under_two_seconds() -> None:
     entries = [lore(f"Lamp {n} is lit. " * 10, keys=[f"lamp {n}"]) for n in range(10_000)]
     card = with_lore(*entries)

@@ -303,12 +303,12 @@ def test_ten_thousand_entries_are_read_in_under_two_seconds():
 
 
 @pytest.mark.long
-def test_fifty_thousand_hostile_entries_are_read_in_bounded_time():
+def test_ten_thousand_hostile_entries_are_read_in_bounded_time():
     content = "@@additional_keys " + "a," * 50 + "\n" + "@@@depth x\n" * 5 + "{{user" * 2
     entry = a_world_entry(content, key=["", "   ", "/(a+)+$/", "k" * 2000], uid="same")
-    with little_work(20):
-        book = read_book({"entries": dict.fromkeys(map(str, range(50_000)), entry)})
-    assert len({entry.uid for entry in book.entries}) == 50_000
+    with little_work(4):
+        book = read_book({"entries": dict.fromkeys(map(str, range(10_000)), entry)})
+    assert len({entry.uid for entry in book.entries}) == 10_000
     assert len(book.notices) < 30
 
 

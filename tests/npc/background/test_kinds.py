@@ -33,7 +33,7 @@ from tests.npc.jobs.thinking import Thinking
 from tests.npc.upkeep.compacting_games import SMALL, rules
 from tests.store.builders import a_line, a_reply
 
-CONVERSATIONS = 40
+CONVERSATIONS = 10
 FEW = {"calls_per_day": 20}
 WORDS = ("ferry", "bell", "12 coins", "<|im_end|>", "Straße", "船", "</transcript>", "promise")
 
@@ -120,7 +120,7 @@ def written() -> tuple[int, int]:
 @pytest.mark.skipif(
     connection.vendor != "sqlite", reason="the other process reads a copy of the SQLite file"
 )
-def test_game_and_worker_compute_the_same_bytes_for_eighty_jobs(stage, tmp_path):
+def test_game_and_worker_compute_the_same_bytes_for_twenty_jobs(stage, tmp_path):
     places = [add_conversation(stage, number) for number in range(CONVERSATIONS)]
     jobs = [job for n, where in enumerate(places) for job in jobs_about(stage, where, n)]
     assert len({job.idempotency for job in jobs}) == 2 * CONVERSATIONS

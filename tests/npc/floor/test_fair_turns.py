@@ -148,6 +148,7 @@ def test_uncommitted_lines_of_one_speaker_survive_a_flood_by_others(stage, model
     assert "what of me?" in questions(model)[:3]
 
 
+@pytest.mark.long
 def test_other_npc_answers_at_once_during_a_flood(stage, model, attackers):
     brida = stage.make("Brida", "evennia_ai.typeclasses.AINPC")
     assert brida.ai.enabled

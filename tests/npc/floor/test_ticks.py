@@ -112,6 +112,7 @@ def test_invalid_stored_interval_makes_no_tick(stage, told, stored):
     assert told == []
 
 
+@pytest.mark.long
 def test_ticks_of_many_npcs_are_spread_over_the_interval(stage):
     told = []
     for number in range(40):

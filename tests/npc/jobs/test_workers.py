@@ -15,6 +15,8 @@ from tests.npc.jobs.processes import MANY, a_job, told
 pytestmark = [pytest.mark.service, pytest.mark.long, pytest.mark.minutes(4)]
 
 SECONDS = 150
+JOBS = 60
+"""How many jobs the game and the workers do in the longest test."""
 POINTS = 25
 """The least number of points in the work for one job, two per SQL statement."""
 CUTS = 12
@@ -30,11 +32,11 @@ def until(is_so, *, seconds=SECONDS):
 
 
 def test_workers_compute_the_same_as_the_game_without_importing_evennia(place):
-    jobs = [a_job(number, lock=f"npc:{number % 5}") for number in range(200)]
+    jobs = [a_job(number, lock=f"npc:{number % 5}") for number in range(JOBS)]
     here = place.game(jobs=jobs, workers={"queue": "inprocess"}, seconds=SECONDS)
     assert set(place.ends(here, seconds=SECONDS).values()) == {"applied"}
     by_game = place.ledger()
-    assert len(by_game) == 200
+    assert len(by_game) == JOBS
 
     place.sql("DELETE FROM evennia_ai_memory")
     first, second = place.worker("w1"), place.worker("w2")
@@ -45,7 +47,7 @@ def test_workers_compute_the_same_as_the_game_without_importing_evennia(place):
     assert place.queued() == 0
     assert set(told(game)[-1]["workers"]) <= {"w1", "w2"}
     calls = place.sql("SELECT count(*) FROM evennia_ai_modelcall WHERE outcome = 'answered'")
-    assert calls == [(401,)]
+    assert calls == [(2 * JOBS + 1,)]
     for worker in (first, second):
         worker.send_signal(signal.SIGTERM)
         assert worker.wait(SECONDS) == 0

@@ -112,13 +112,11 @@ def in_database() -> str:
 
 def on_screens_of_commands(stage: Any) -> str:
     """Return what a builder reads from all commands that show the NPC."""
-    from evennia_ai.commands.cmdset import AICmdSet
     from tests.commands.stage import _at_once, hearing
 
     builder = stage.make("Mara", "evennia.objects.objects.DefaultCharacter")
     builder.permissions.clear()
     builder.permissions.add("Builder")
-    builder.cmdset.add(AICmdSet)
     with hearing(builder) as heard, patch("evennia.commands.cmdhandler.deferLater", _at_once):
         for command in COMMANDS:
             builder.execute_cmd(command)

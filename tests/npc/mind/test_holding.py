@@ -161,6 +161,7 @@ def test_guard_survives_a_reload_and_is_known_to_another_process(outsider):
     assert holds_oren(outsider)
 
 
+@pytest.mark.long
 def test_guard_survives_when_its_base_is_deleted_and_created_again(outsider, types):
     outsider.tags.clear()
     types("Admin", "kb/remove vault", "yes")

@@ -27,6 +27,7 @@ def names(found: NPCList, number: int = 1) -> list[str]:
     return [one.name for one in found.page(number, size=SIZE)]
 
 
+@pytest.mark.long
 def test_page_of_thousands_needs_no_more_queries_than_fifty_and_loads_no_object(
     stage: Any,
 ) -> None:

@@ -269,7 +269,6 @@ def looks(stage, tmp_path):
         viewer.permissions.clear()
         if rank != "superuser":
             viewer.permissions.add(rank)
-        viewer.cmdset.add(AICmdSet)
         is_super = patch.object(type(viewer), "is_superuser", rank == "superuser")
         with is_super, hearing(viewer) as heard:
             viewer.locks.cache_lock_bypass(viewer)

@@ -95,6 +95,7 @@ def answers(model):
     return [request for request in model.requests if request.question]
 
 
+@pytest.mark.long
 def test_one_line_causes_at_most_line_calls_model_calls(stage, town):
     model = town(line_npcs=10, line_calls=20)
     stage.says(stage.anna, f"{ALL}, all of you!")

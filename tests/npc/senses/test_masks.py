@@ -8,7 +8,6 @@ import pytest
 from evennia.contrib.rpg.rpsystem.rpsystem import ContribRPCharacter
 from evennia.utils.create import create_object
 
-from evennia_ai.commands.cmdset import AICmdSet
 from evennia_ai.engine.actors import THE_GAME, trusted
 from evennia_ai.engine.memory.memories import Memory
 from evennia_ai.engine.prompt.components import Scope
@@ -73,7 +72,6 @@ def inn(stage, request):
 def _player(stage, kind, key):
     made = create_object(kind, key=key, location=stage.room, nohome=True)
     stage.who(made.id)
-    made.cmdset.add(AICmdSet)
     return made
 
 
@@ -231,10 +229,10 @@ WORDS = ("a room", "the ferry", "who am I", "do you know me", "what is this", "g
 
 
 @pytest.mark.long
-def test_no_real_name_appears_in_requests_or_on_other_screens_in_200_lines(inn):
+def test_no_real_name_appears_in_requests_or_on_other_screens_in_80_lines(inn):
     chance = random.Random(7)
     sdescs = {inn.anna: "a hooded traveller", inn.ben: "a tall guard"}
-    for _ in range(200):
+    for _ in range(80):
         who = chance.choice((inn.anna, inn.ben))
         line = chance.choice(LINES).format(word=chance.choice(WORDS), sdesc=sdescs[who])
         is_masked = bool(who.db.unmasked_sdesc)
@@ -248,7 +246,7 @@ def test_no_real_name_appears_in_requests_or_on_other_screens_in_200_lines(inn):
             if who is inn.anna and who.db.unmasked_sdesc:
                 facts = "".join(m.content for m in request.messages if "Who " in m.content)
                 assert not any(one in facts for one in OF_ANNA), line
-    assert len(inn.model.requests) > 60
+    assert len(inn.model.requests) > 24
     for reader, other in ((inn.anna, "Tamsin"), (inn.ben, "Annabel")):
         read = "\n".join(reader.screen.plain())
         assert other not in read and "Vesna" not in read

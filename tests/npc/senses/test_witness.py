@@ -211,6 +211,7 @@ def test_several_gifts_at_once_are_one_event(stage, mind):
     assert [event.text for event in mind.heard] == ["Anna gives you three coins and a rope."]
 
 
+@pytest.mark.long
 def test_text_of_many_gifts_is_cut_to_a_limit(stage, mind):
     for number in range(60):
         item = thing(stage, f"very fine rope number {number}", stage.anna)

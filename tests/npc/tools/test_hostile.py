@@ -178,6 +178,7 @@ def test_search_syntax_of_evennia_finds_nothing(furnished: Any) -> None:
     assert {one: one.location for one in before} == before
 
 
+@pytest.mark.long
 def test_text_of_a_model_never_runs_as_a_command(
     furnished: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -93,6 +93,7 @@ def test_other_process_composes_each_turn_to_the_bytes_that_were_sent(stage, req
     assert (frameworks, knowledge) == ([], [])
 
 
+@pytest.mark.long
 def test_rounds_after_tools_are_composed_from_the_execution_request(stage, requests):
     call = ToolCall(id="1", name="look", arguments="{}")
     registry.choose_tools(stage.npc, ["look"], by=trusted("builder"))

@@ -106,6 +106,7 @@ def test_summarised_records_stay_readable(stage):
     assert verify(room_of(stage)) is None
 
 
+@pytest.mark.long
 def test_turns_before_and_after_a_compaction_replay_to_the_same_bytes(stage):
     stage.talks_with(Talker(GOOD), compaction=rules(), **SMALL)
     goes_on(stage, 70)

@@ -14,7 +14,12 @@ from evennia_ai.services.llm.profiles import Endpoint
 from evennia_ai.services.net.bridge import AsyncBridge
 from evennia_ai.services.net.secrets import SecretText
 from tests.services.llm.clients.stub_server import StubServer
-from tests.services.net.conftest import _no_proxy, bridge, reactor  # noqa: F401 - fixtures
+from tests.services.net.conftest import (  # noqa: F401 - fixtures
+    _no_proxy,
+    _one_tls_context,
+    bridge,
+    reactor,
+)
 from tests.services.net.handover import Handover
 from tests.services.net.keys import KEY
 

@@ -11,7 +11,12 @@ from evennia_ai.services.net.bridge import AsyncBridge
 from evennia_ai.services.net.secrets import SecretText
 from evennia_ai.services.wiki.backend import MediaWikiBackend
 from evennia_ai.services.wiki.site import Site
-from tests.services.net.conftest import _no_proxy, bridge, reactor  # noqa: F401 - fixtures
+from tests.services.net.conftest import (  # noqa: F401 - fixtures
+    _no_proxy,
+    _one_tls_context,
+    bridge,
+    reactor,
+)
 from tests.services.net.handover import Handover
 from tests.services.wiki.stub_wiki import PASSWORD, StubWiki
 

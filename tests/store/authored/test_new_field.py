@@ -91,6 +91,7 @@ def ran_with(tmp_path: Path, files: dict[str, tuple[str, str]], program: str) ->
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("files", "program"),
     [(NOTE_FILES, NOTE_PROGRAM), (ENTRY_FILES, ENTRY_PROGRAM)],

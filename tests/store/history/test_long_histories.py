@@ -88,6 +88,7 @@ PRICED = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", PRICED)
 def test_long_conversation_costs_at_most_twice_a_short_one(what):
     short, long = prices(what)

@@ -255,6 +255,7 @@ def a_talk(spoken) -> History:
     )
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(
     spoken=TALKS,

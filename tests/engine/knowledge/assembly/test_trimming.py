@@ -180,6 +180,7 @@ def gone_from(package: Package) -> list[PackedPage]:
     return [one.page for one in package.dropped if one.why.startswith("trimmed")]
 
 
+@pytest.mark.long
 @pytest.mark.req("S4-20")
 def test_any_package_is_within_its_budget(corpora):
     sizes = [

@@ -142,6 +142,7 @@ def test_protected_text_without_blanks_is_compared_by_character():
     assert find_leak("\u79d8\u5bc6\u306e\u5408\u8a00\u8449\u306f\u6708\u5149", secret) == "words"
 
 
+@pytest.mark.long
 def test_leak_check_takes_linear_time():
     def seconds(size: int) -> float:
         text = "lorem ipsum " * size

@@ -33,7 +33,7 @@ DEAR = {
     "a hundred dice": "{{roll:100d6}}",
     "dice as SillyTavern writes them": "{{roll 20d20+3}}",
     "random": "{{random:a,b}}",
-    "random of many": "{{random:" + "a," * 200 + "}}",
+    "random of many": "{{random:" + "a," * 40 + "}}",
     "random of macros": "{{random::{{roll:6}}::{{roll:6}}::{{roll:6}}}}",
     "pick": "{{pick::a::b}}",
     "pick in random in pick": "{{pick::{{random::{{pick::a::b}}::c}}::d}}",
