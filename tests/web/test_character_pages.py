@@ -463,3 +463,21 @@ def test_lore_of_a_time_of_day_is_tried_without_changing_anything(played, builde
         assert f"At {hour}:00" in page and acting(page) == []
     for wrong in ("24", "-1", "noon", ""):
         assert as_json(builder, f"{here}?hour={wrong}")["tried"] is None
+
+
+def test_note_with_conditions_is_written_and_tried_at_another_hour(played, builder):
+    here = f"{page_of(played)}notes/"
+    note = {"key": "late", "content": "He yawns.", "depth": "4", "order": "100", "every": "1"}
+    note |= {"enabled": "yes", "seen": "0", "do": "save"}
+    refused = builder.post(here, {**note, "when": "at night"})
+    assert refused.status_code == 400
+    assert "it must be &lt;fact&gt; &lt;test&gt;" in text_of(refused)
+    assert 'value="at night"' in text_of(refused)
+    assert builder.post(here, {**note, "when": "time.hour >= 18"}).status_code == 302
+    assert 'value="time.hour &gt;= 18"' in text_of(builder.get(here))
+    reason = "off now: time.hour must be at least 18, and it is 7"
+    for hour, left_out in ((7, reason), (18, "")):
+        tried = as_json(builder, f"{here}?hour={hour}")["tried"]
+        assert tried["conditional"] == [
+            {"origin": "note:late", "when": "time.hour >= 18", "left_out": left_out}
+        ]

@@ -110,11 +110,16 @@ class CmdComponent(ComponentFields):
       description - <text>: what it is for
       priority  - <n>: if a prompt is too long, a lower priority is left out first
       required  - <yes | no>: yes if no prompt may be sent without it
+      when      - <fact> <test> <value>, <value>; ...: use it only while all
+                  these conditions are met (help note, help lore); off: always.
+                  With a fact that changes, such as time.hour, a text before the
+                  history moves after it, as with volatile
 
     Examples:
       component/create weather = 1250, user: It rains.
       component/order mood@npc:oren = 50
       component/description weather = What the sky does.
+      component/when weather = time.part is_any evening, night
 
     ## places
 
@@ -151,7 +156,7 @@ class CmdComponent(ComponentFields):
     auto_help = True
     verbs = {
         "": "look",
-        **alike("create edit depth order role move volatile"),
+        **alike("create edit depth order role move volatile when"),
         "on": "switch_on",
         "off": "switch_off",
         "name": "rename",

@@ -22,7 +22,6 @@ from evennia_ai.engine.inputs import ComposeRules, Inputs
 from evennia_ai.engine.knowledge.meta_prompt import TOOL as KNOWLEDGE_TOOL
 from evennia_ai.engine.lorebook.activation.timers import Clock, state_from
 from evennia_ai.engine.lorebook.book import Lorebook
-from evennia_ai.engine.lorebook.conditions import Fact
 from evennia_ai.engine.lorebook.entry import SourceName
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.lorebook.same_book import with_label
@@ -36,6 +35,7 @@ from evennia_ai.engine.prompt.components import (
     Scope,
     of_npc,
 )
+from evennia_ai.engine.prompt.conditions import Fact
 from evennia_ai.engine.prompt.contexts import CONVERSATION, PromptContext
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.messages import Message, messages_sha256

@@ -87,6 +87,8 @@ class Preview:
     reasons: tuple[Because, ...]
     titles: Mapping[str, str]
     """The names of its texts, by origin."""
+    conditional: Mapping[str, str]
+    """The conditions of its notes and components, by origin."""
 
 
 def preview(ref: str, line: str, *, account: Any, hour: int | None = None) -> Preview:
@@ -110,7 +112,16 @@ def preview(ref: str, line: str, *, account: Any, hour: int | None = None) -> Pr
         seer = seer_for(account, ref)
         made, report = foreseen_report(seer, inputs)
         seen = seer.seen(inputs).inputs
-        return Preview(report=report, reasons=why_active(seen, made.lore), titles=titles_of(seen))
+        return Preview(
+            report=report,
+            reasons=why_active(seen, made.lore),
+            titles=titles_of(seen),
+            conditional={
+                one.origin: one.component.when
+                for one in (*seen.notes.compiled.members, *seen.components.compiled.members)
+                if one.conditions
+            },
+        )
 
     found: Preview = _in_the_reactor(composed)
     return found
