@@ -8,6 +8,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from evennia.objects.models import ObjectDB
 
+from evennia_ai.commands.ai.settings import ROWS
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.prompt.components import of_npc
 from evennia_ai.formats.cards.loading import load_card
@@ -256,6 +257,29 @@ def test_answer_in_a_branch_is_corrected_and_undone(played, builder):
     assert [one for one in lines_of(builder, opened) if one[0]] == [("Oren", "Back so soon? Hm.")]
 
 
+def test_answer_in_a_branch_is_retried_by_its_builder_only(played, builder, browser):
+    answers = iter(["No.", "Yes.", "Never heard."])
+    played.talks_with(lambda request: next(answers))
+    opened = builder.post(page_of(played), {"do": "visit", "say": "Is it late?"})["Location"]
+    played.passes()
+    told = as_json(builder, opened)
+    assert 'value="retry"' in text_of(builder.get(opened))
+    sent = {"do": "retry", "hint": "be kind", "talk": str(told["talk"])}
+    builder.post(opened, sent)
+    played.passes()
+    assert [one for one in lines_of(builder, opened) if one[0]][-2:] == [
+        ("Ben", "Is it late?"),
+        ("Oren", "Yes."),
+    ]
+    asked = [message.content for message in played.model.requests[-1].messages]
+    assert any("be kind" in one for one in asked) and "No." not in asked
+    other = browser("Admin")
+    assert other.post(opened, sent).status_code == 400
+    played.passes()
+    assert lines_of(builder, opened)[-1] == ("Oren", "Yes.")
+    assert lines_of(builder, page_of(played))[-1][1] not in ("Yes.", "No.")
+
+
 def test_account_without_a_character_reads_but_cannot_speak(played, browser):
     client = browser("Builder")
     page = text_of(client.get(page_of(played)))
@@ -405,6 +429,33 @@ def test_settings_and_tools_are_changed_on_the_page(played, builder):
     assert played.npc.ai.settings == settings
     builder.post(here, {"mode": "name_match"})
     assert played.npc.ai.settings.temperature is None
+
+
+def test_form_has_every_setting_that_a_builder_can_change_in_the_game(played, builder):
+    here = f"{page_of(played)}settings/"
+    page = text_of(builder.get(here))
+    named = set(re.findall(r'name="([a-z_]+)"', page))
+    assert {row.field for row in ROWS} <= named
+    typed = {
+        "model": "other",
+        "top_p": "0.9",
+        "engagement_seconds": "30",
+        "hop_limit": "2",
+        "odd_replies": "retry",
+        "languages": "common, elvish",
+        "react_to": "arrive",
+        "limits": "calls_per_minute=5",
+    }
+    assert builder.post(here, {"mode": "always", **typed}).status_code == 302
+    settings = played.npc.ai.settings
+    assert (settings.hop_limit, settings.languages) == (2, ("common", "elvish"))
+    assert (settings.react_to, settings.limits) == (("arrive",), {"calls_per_minute": 5})
+    page = text_of(builder.get(here))
+    for name, text in typed.items():
+        assert f'name="{name}" value="{text}"' in page, name
+    wrong = builder.post(here, {"mode": "always", **typed, "limits": "few"})
+    assert wrong.status_code == 400 and "Limits are written like" in text_of(wrong)
+    assert played.npc.ai.settings == settings
 
 
 def test_moved_text_is_saved_from_the_page_of_the_character(played, builder):
