@@ -6,6 +6,7 @@ command only reads.
 
 import re
 from collections.abc import Generator
+from functools import partial
 from typing import Any, Final
 
 from evennia_ai.commands.base import BUILDER_LOCK, CommandError, Run, alike
@@ -346,9 +347,13 @@ class CmdComponent(ComponentFields):
         now = next((c for c in store.registry() if (c.key, c.scope) == (key, scope)), None)
         seen = store.COMPONENTS.revisions(key, scope=scope)[-1].number
         number, changes = then.revision, component_shown.differences_of(now, then)
-        if not (yield from self.goes_back(labelled(then), number, changes=changes)):
+        revert = partial(
+            store.COMPONENTS.revert, key, number, by=self.actor, scope=scope, seen_revision=seen
+        )
+        going = self.goes_back(labelled(then), number, changes=changes, revert=revert)
+        if not (yield from going):
             return
-        back = store.COMPONENTS.revert(key, number, by=self.actor, scope=scope, seen_revision=seen)
+        back = revert()
         self.say(
             f"{labelled(back)} is what it was at revision {number}; this is revision"
             f" {back.revision}. It {place_in_words(back)}."

@@ -1,6 +1,7 @@
 """The command `note`: the author's notes of an NPC, each with a key."""
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from evennia_ai.commands.base import (
@@ -242,11 +243,17 @@ class CmdNote(StrictCommand):
         label, number = labelled(npc, then.key), then.revision
         changes = _differences(_fields_of(_note(npc, then.key)), _fields_of(then))
         seen = NOTES.revisions(then.key, scope=of_npc(npc.ai.ref))[-1].number
-        if not (yield from self.goes_back(f"note {label}", number, changes=changes)):
-            return
-        after = NOTES.revert(
-            then.key, number, scope=of_npc(npc.ai.ref), by=self.actor, seen_revision=seen
+        revert = partial(
+            NOTES.revert,
+            *(then.key, number),
+            scope=of_npc(npc.ai.ref),
+            by=self.actor,
+            seen_revision=seen,
         )
+        going = self.goes_back(f"note {label}", number, changes=changes, revert=revert)
+        if not (yield from going):
+            return
+        after = revert()
         self.say(f"It is what it was at revision {number}. {label}: {in_words(after)}")
 
     def _set_word(self, field: str, known: Sequence[str]) -> None:

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.urls import reverse
 
 from evennia_ai.formats.lorebooks.entry_fields import TYPED_FIELDS
 from evennia_ai.npc.mind import npc_list
@@ -13,6 +15,7 @@ from evennia_ai.npc.views.books import SeenEntry, see_book
 from evennia_ai.npc.views.parse_cache import attached_book
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.web.site.book_editing import edit_ticked, get_visible_book
+from evennia_ai.web.site.kept import make_or_foresee
 from evennia_ai.web.site.lore_turns import newest_lore_verdicts, usual_npc, verdict_item
 from evennia_ai.web.site.page import Page, name_of, scopes_in_words
 
@@ -114,8 +117,13 @@ class BookPage(Page):
         }
 
     def post(self, request: HttpRequest, name: str) -> HttpResponseBase:
-        """Change all entries that are ticked."""
-        return edit_ticked(self, name)
+        """Change all entries that are ticked, or say which kept answers that would change."""
+        foreseen = make_or_foresee(self, partial(edit_ticked, self, name))
+        if foreseen is not None:
+            ticked = set(request.POST.getlist("entry"))
+            told = {**self.page_values(name), "foreseen": foreseen, "ticked": ticked}
+            return self.render_values(told)
+        return HttpResponseRedirect(reverse("evennia_ai:book", kwargs={"name": name}))
 
 
 def _newest(name: str, seen: Sequence[SeenEntry], account: Any) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The panel of an NPC's notes and greeting. Notes are texts for one NPC inside its conversation."""
 
+from functools import partial
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
@@ -12,6 +13,7 @@ from evennia_ai.store.authored import cards, notes
 from evennia_ai.store.authored.notes import StoredNote
 from evennia_ai.web.site import running_game
 from evennia_ai.web.site.card_fields import list_greetings
+from evennia_ai.web.site.kept import make_or_foresee
 from evennia_ai.web.site.mind import MOST_TYPED, Workbench
 from evennia_ai.web.site.page import read_seen_revision
 
@@ -72,11 +74,15 @@ class NotesPanel(Workbench):
         acts = {"save": self._save, "remove": self._remove, "greet": self._greet}
         act = self.act_in_form(acts)
         try:
-            act(ref)
+            foreseen = make_or_foresee(self, partial(act, ref))
         except EvenniaAIError as error:
             status = 409 if isinstance(error, EditConflictError) else 400
             told = self._with_typed(self.page_values(ref))
             return self.render_values({**told, "form_problem": str(error)}, status=status)
+        if foreseen is not None:
+            told = self._with_typed(self.page_values(ref))
+            key = request.POST.get("key", "")
+            return self.render_values({**told, "foreseen": foreseen, "foreseen_of": key})
         where = reverse("evennia_ai:mind_notes", kwargs={"ref": ref})
         return HttpResponseRedirect(f"{where}?saved=1#panel")
 

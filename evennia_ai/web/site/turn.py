@@ -36,7 +36,7 @@ from evennia_ai.store.history import past_turns, turns
 from evennia_ai.store.history.branches import npc_of
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.web.site.column import column_of, column_rows, sentences, why_values
-from evennia_ai.web.site.kept import foreseen_changes
+from evennia_ai.web.site.kept import make_or_foresee
 from evennia_ai.web.site.page import Page, name_of
 from evennia_ai.web.site.saving import SEEN, Saver, current_revisions, read_seen_revisions
 from evennia_ai.web.site.trying import (
@@ -179,10 +179,9 @@ class TurnPage(Page):
             seen=read_seen_revisions(request.POST.getlist(SEEN)),
         )
         save = partial(saver.save, trial, places(past.inputs))
-        if request.POST.get("do") == "check":
-            foreseen = foreseen_changes(request.user, save)
+        foreseen = make_or_foresee(self, save)
+        if foreseen is not None:
             return self.render_values({**self.page_values(ref, number), "foreseen": foreseen})
-        save()
         where = reverse("evennia_ai:turn", kwargs={"ref": ref, "number": number})
         return HttpResponseRedirect(f"{where}?{trial_query(trial, saved=str(len(trial.edits)))}")
 
