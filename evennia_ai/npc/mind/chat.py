@@ -3,6 +3,7 @@
 Everything here is read from the database, so any thread may call it.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -13,7 +14,13 @@ from evennia_ai.engine.history.corrections import CORRECTS
 from evennia_ai.engine.history.records import Record, RecordKind
 from evennia_ai.npc.speech.reply_acts import Act, acts_of
 from evennia_ai.npc.views.visibility import Seer
-from evennia_ai.store.history.control import EndedTurn, ended_turns, place_in_order, withdrawals
+from evennia_ai.store.history.control import (
+    EndedTurn,
+    Place,
+    ended_turns,
+    place_in_order,
+    withdrawals,
+)
 from evennia_ai.store.history.record_rows import ConversationRef, records_from
 
 MOST_RECORDS: Final = 160
@@ -83,7 +90,9 @@ def read_chat(
     gone = withdrawals(records)
     shown = [one for one in records if one.id not in gone and not seer.leaves_out(one)]
     counting = [one for one in shown if one.kind is not RecordKind.CONTROL]
-    exchanges = _Exchanges(ended_turns(where), counting)
+    # Every ended turn has an end record, so older turns made none of these records.
+    ended = sum(one.kind is RecordKind.RUN_END for one in records)
+    exchanges = _Exchanges(ended_turns(where, most=ended + 1), counting)
     lines = [
         line
         for record in shown
@@ -101,36 +110,39 @@ class _Exchanges:
     """The turns of a conversation, by the records that they made."""
 
     def __init__(self, turns: Sequence[EndedTurn], counting: Sequence[Record]) -> None:
-        self._turns: Final = turns
+        self._oldest_first: Final = turns[::-1]
+        self._ends: Final = [one.upto for one in self._oldest_first]
         self._places: Final = {one.id: place_in_order(one) for one in counting}
-        self._undo: Final[dict[str, int]] = {}
-        # The newest exchange comes first, as in `list_exchanges`.
+        own = sorted(self._places[one.id] for one in counting if one.kind in _OWN)
+        by_event: dict[str, list[EndedTurn]] = {}
         for turn in turns:
-            event = _event_of(turn)
-            if event not in self._undo and self._counts(event, counting):
-                self._undo[event] = len(self._undo) + 1
+            by_event.setdefault(_event_of(turn), []).append(turn)
+        counts = (
+            event
+            for event, mine in by_event.items()
+            if event in self._places or any(_is_some_in(own, one) for one in mine)
+        )
+        # The newest exchange comes first, as in `list_exchanges`.
+        self._undo: Final = {event: number for number, event in enumerate(counts, start=1)}
 
     def turn_of(self, record: Record) -> EndedTurn | None:
         """Return the turn that made a record. What came before the turn's event is not of it."""
         place = place_in_order(record)
-        for turn in self._turns:
-            if max(turn.after, self._places.get(turn.event, turn.after)) < place <= turn.upto:
-                return turn
-        return None
+        at = bisect_left(self._ends, place)
+        if at == len(self._ends):
+            return None
+        turn = self._oldest_first[at]
+        begins = max(turn.after, self._places.get(turn.event, turn.after))
+        return turn if begins < place else None
 
     def undo_of(self, turn: EndedTurn) -> int:
         return self._undo.get(_event_of(turn), 0)
 
-    def _counts(self, event: str, counting: Sequence[Record]) -> bool:
-        turns = [one for one in self._turns if _event_of(one) == event]
-        return any(
-            record.id == event
-            or (
-                record.kind in _OWN
-                and any(one.after < place_in_order(record) < one.upto for one in turns)
-            )
-            for record in counting
-        )
+
+def _is_some_in(places: Sequence[Place], turn: EndedTurn) -> bool:
+    """True if one of these sorted places is between the ends of a turn."""
+    at = bisect_right(places, turn.after)
+    return at < len(places) and places[at] < turn.upto
 
 
 def _event_of(turn: EndedTurn) -> str:

@@ -45,9 +45,15 @@ MOST_LOOKED_AT: Final = 2000
 """How many of the newest records are searched for recent words and arrivals."""
 
 
-def replay_stored_turn(turn: StoredTurn) -> Replay:
-    """Rebuild the messages that a past turn sent, and check the turn against its seal."""
-    rebuilt = replay_turn(turn.manifest, records(turn.manifest.sent_ids))
+def replay_stored_turn(turn: StoredTurn, found: Iterable[Record] | None = None) -> Replay:
+    """Rebuild the messages that a past turn sent, and check the turn against its seal.
+
+    Args:
+        found: The records that the turn sent, if the caller has read them already.
+    """
+    if found is None:
+        found = records(turn.manifest.sent_ids)
+    rebuilt = replay_turn(turn.manifest, found)
     if rebuilt.problem:
         return rebuilt
     problem = problem_of_turn(turn.id)

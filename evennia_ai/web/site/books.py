@@ -70,7 +70,7 @@ class BookPage(Page):
         wanted = self.request.GET.get("find", "")[:80]
         shown = self.request.GET.get("show", "")
         newest = _newest(name, book.entries, self.request.user)
-        found = [entry for entry in book.entries if entry.contains(wanted)]
+        found = [entry for entry in book.entries if not wanted or entry.contains(wanted)]
         if shown == AWAKE:
             found = [entry for entry in found if entry.uid in newest["awake"]]
         else:
@@ -134,8 +134,9 @@ def _newest(name: str, seen: Sequence[SeenEntry], account: Any) -> dict[str, Any
         return {"ref": ref, "npc": "", "turn": None, "awake": {}, "tokens": 0}
     ((number, by_item),) = newest.items()
     last = {item: told[-1] for item, told in by_item.items()}
-    here = ((entry.uid, last.get(verdict_item(name, entry.uid))) for entry in seen)
-    awake = {uid: told.tokens or 0 for uid, told in here if told is not None and told.kept}
+    kept = {item: told.tokens or 0 for item, told in last.items() if told.kept}
+    uids = {verdict_item(name, entry.uid): entry.uid for entry in seen} if kept else {}
+    awake = {uids[item]: tokens for item, tokens in kept.items() if item in uids}
     return {
         "ref": ref,
         "npc": name_of(ref),

@@ -32,7 +32,7 @@ from evennia_ai.npc.views.trials import Trial, places
 from evennia_ai.npc.views.visibility import Seer
 from evennia_ai.npc.views.why import Because, titles_of, why_active
 from evennia_ai.store import model_calls
-from evennia_ai.store.history import past_turns, turns
+from evennia_ai.store.history import past_turns, record_rows, turns
 from evennia_ai.store.history.branches import npc_of
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.web.site.column import column_of, column_rows, sentences, why_values
@@ -75,18 +75,19 @@ class TurnPage(Page):
         self._turn = turn
         seer = self._seer = seer_for(self.request.user, ref)
         unreadable, report = "", None
+        records = record_rows.records(turn.manifest.sent_ids)
         if trial.edits:
             self._past = past_inputs_for(seer, turn)
             report = trial_report(self._past, trial)
         else:
             try:
-                report = sent_report(seer, turn, past_reader())
+                report = sent_report(seer, turn, past_reader(), records)
             except ReplayError as error:  # most often because its words were erased
                 unreadable = str(error)
         if report is not None:
             self._read_back(turn, trial)
         is_whole = report is not None and not report.hidden
-        replay = past_turns.replay_stored_turn(turn)
+        replay = past_turns.replay_stored_turn(turn, records)
         return {
             "ref": ref,
             "name": name_of(ref),
