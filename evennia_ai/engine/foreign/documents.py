@@ -319,7 +319,7 @@ def _plain_value(loader: Any) -> Any:
         kind = type(event)
         if kind in ends:
             built.close()
-        elif (kind is not yaml.ScalarEvent and kind not in starts) or event.tag is not None or event.anchor is not None:
+        elif (kind is not yaml.ScalarEvent and kind not in starts) or event.tag or event.anchor:
             raise yaml.YAMLError(_NOT_PLAIN_HERE)
         elif kind is yaml.ScalarEvent:
             built.add(_scalar(loader, event))

@@ -135,8 +135,13 @@ def _newest(name: str, seen: Sequence[SeenEntry], account: Any) -> dict[str, Any
     ((number, by_item),) = newest.items()
     last = {item: told[-1] for item, told in by_item.items()}
     kept = {item: told.tokens or 0 for item, told in last.items() if told.kept}
-    uids = {verdict_item(name, entry.uid): entry.uid for entry in seen} if kept else {}
-    awake = {uids[item]: tokens for item, tokens in kept.items() if item in uids}
+    own = verdict_item(name, "")
+    uids = {entry.uid for entry in seen} if kept else set()
+    awake = {
+        uid: tokens
+        for item, tokens in kept.items()
+        if item.startswith(own) and (uid := item.removeprefix(own)) in uids
+    }
     return {
         "ref": ref,
         "npc": name_of(ref),
