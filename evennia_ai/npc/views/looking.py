@@ -12,6 +12,7 @@ from evennia_ai.engine.compose import Composition, compose, compose_with_lore
 from evennia_ai.engine.history.records import Record
 from evennia_ai.engine.history.turn.replay import turn_report
 from evennia_ai.engine.inputs import Inputs
+from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.engine.prompt.report import Report, make_report
 from evennia_ai.engine.prompt.trace import Verdict
 from evennia_ai.npc.views.recomposing import PastInputs, PastReader
@@ -51,7 +52,12 @@ def past_inputs_for(seer: Seer, turn: StoredTurn) -> PastInputs:
 
 
 def sent_report(
-    seer: Seer, turn: StoredTurn, reader: PastReader, found: Sequence[Record] | None = None
+    seer: Seer,
+    turn: StoredTurn,
+    reader: PastReader,
+    *,
+    found: Sequence[Record] | None = None,
+    rebuilt: Sequence[Message] = (),
 ) -> Report:
     """Return the report of a past turn's prompt for the viewer.
 
@@ -60,13 +66,14 @@ def sent_report(
 
     Args:
         found: The records that the turn's manifest names, if the caller has read them already.
+        rebuilt: The messages of the turn, if the caller has replayed it already.
 
     Raises:
         ReplayError: The prompt cannot be rebuilt.
         NotReadBackError: Something may be hidden, but the inputs cannot be read back to find out.
     """
     records = record_rows.records(turn.manifest.record_ids) if found is None else found
-    report = turn_report(turn.manifest, records)
+    report = turn_report(turn.manifest, records, rebuilt)
     if not seer.may_hide:
         seer.note_reading(records)
         return report

@@ -76,18 +76,20 @@ class TurnPage(Page):
         seer = self._seer = seer_for(self.request.user, ref)
         unreadable, report = "", None
         records = record_rows.records(turn.manifest.sent_ids)
+        replay = past_turns.replay_stored_turn(turn, records)
         if trial.edits:
             self._past = past_inputs_for(seer, turn)
             report = trial_report(self._past, trial)
         else:
             try:
-                report = sent_report(seer, turn, past_reader(), records)
+                report = sent_report(
+                    seer, turn, past_reader(), found=records, rebuilt=replay.messages
+                )
             except ReplayError as error:  # most often because its words were erased
                 unreadable = str(error)
         if report is not None:
             self._read_back(turn, trial)
         is_whole = report is not None and not report.hidden
-        replay = past_turns.replay_stored_turn(turn, records)
         return {
             "ref": ref,
             "name": name_of(ref),

@@ -102,13 +102,18 @@ def replay_messages(manifest: TurnManifest, records: Iterable[Record]) -> tuple[
     return messages
 
 
-def turn_report(manifest: TurnManifest, records: Iterable[Record]) -> Report:
+def turn_report(
+    manifest: TurnManifest, records: Iterable[Record], rebuilt: Sequence[Message] = ()
+) -> Report:
     """Return the report that explains a past turn's prompt.
+
+    Args:
+        rebuilt: The messages of the turn, if the caller has replayed it already.
 
     Raises:
         ReplayError: The prompt cannot be rebuilt.
     """
-    rebuilt = replay_messages(manifest, records)
+    rebuilt = rebuilt or replay_messages(manifest, records)
     return Report(
         messages=tuple(
             report_message(message, kept.tokens)
