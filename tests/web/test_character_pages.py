@@ -150,6 +150,20 @@ def test_page_shows_the_conversation_with_speech_and_poses(played, builder):
     assert page.count(">Why?<") == page.count('class="line said own"') - 1
 
 
+def test_lines_of_the_character_say_who_was_present_when_that_changes(played, builder):
+    played.talks_with("Aye.")
+    played.says(played.anna, "Oren, alone?")
+    ben = ObjectDB.objects.get(db_key="Ben")
+    ben.move_to(None, to_none=True, quiet=True)
+    played.says(played.anna, "Oren, and now?")
+    lines = [one for one in as_json(builder, page_of(played))["chat"]["lines"] if one["is_own"]]
+    before, after = (one["place"] for one in lines[-2:])
+    assert before.startswith("Place: ") and "Anna" in before and "Ben" in before
+    assert "Anna" in after and "Ben" not in after
+    page = text_of(builder.get(page_of(played)))
+    assert (page.count(f">{before}<"), page.count(f">{after}<")) == (1, 1)
+
+
 def test_builder_speaks_aloud_only_next_to_the_character(played, builder):
     played.talks_with(lambda request: "Aye.")
     assert builder.post(page_of(played), {"do": "say", "say": "Oren, hello."}).status_code == 302

@@ -5,7 +5,7 @@ Everything here is read from the database, so any thread may call it.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from evennia_ai import models
@@ -21,6 +21,7 @@ from evennia_ai.store.history.control import (
     place_in_order,
     withdrawals,
 )
+from evennia_ai.store.history.past_turns import facts_of_turns
 from evennia_ai.store.history.record_rows import ConversationRef, records_from
 
 MOST_RECORDS: Final = 160
@@ -29,6 +30,8 @@ _KINDS: Final = (
     *(RecordKind.USER, RecordKind.EVENT, RecordKind.SUMMARY, RecordKind.CONTROL),
     *(RecordKind.RUN_END, *sorted(_OWN)),
 )
+PLACE: Final = "block:place"
+"""The origin of the fact that says where the NPC is and who is present."""
 _CONTROLLED: Final[Mapping[str, str]] = {
     "reset": "{by} let the conversation start over",
     "undo": "{by} took back what was said here",
@@ -57,6 +60,8 @@ class ChatLine:
     """Seconds since 1970."""
     turn: int | None = None
     """The number of the turn that made the line."""
+    place: str = ""
+    """Where the NPC was and who was present, as its prompt said. Only for its own lines."""
     undo: int = 0
     """How many exchanges `commit_undo` must take back to take back this one. 0 if it cannot."""
     is_corrected: bool = False
@@ -99,11 +104,29 @@ def read_chat(
         if (line := _line(seer.record(record, shown), exchanges, own_names)) is not None
     ]
     own = [line.turn for line in lines if line.is_own and line.turn is not None]
+    lines_here = lines[-most:]
+    places = _places(where, seer, lines_here)
     return Chat(
-        lines=tuple(lines[-most:]),
+        lines=tuple(
+            replace(line, place=places[line.turn]) if line.turn in places and line.is_own else line
+            for line in lines_here
+        ),
         newest_turn=own[-1] if own else None,
         has_older=len(lines) > most or len(newest) == MOST_RECORDS,
     )
+
+
+def _places(where: ConversationRef, seer: Seer, lines: Sequence[ChatLine]) -> dict[int | None, str]:
+    """Return where the NPC was in each turn and who was present, as its prompt said."""
+    numbers = {line.turn for line in lines if line.is_own and line.turn is not None}
+    return {
+        number: record.body[start:end]
+        for number, found in facts_of_turns(where, numbers).items()
+        for record in found
+        if seer.record(record, found).body == record.body and not seer.leaves_out(record)
+        for origin, start, end, *_ in record.meta.get("parts", ())
+        if origin == PLACE
+    }
 
 
 class _Exchanges:
