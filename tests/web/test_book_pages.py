@@ -63,7 +63,7 @@ def test_entry_form_saves_conditions_timers_and_groups(played, browser):
     ("field", "text", "problem"),
     [
         ("sticky", "soon", "is not a number"),
-        ("when", "rain", "is not a condition"),
+        ("when", "rain", "it must be &lt;fact&gt; &lt;test&gt; &lt;value&gt;"),
         ("when", "hour more 20", "it must be &lt;fact&gt; &lt;test&gt; &lt;value&gt;"),
         ("chance", "900", "entry 2: chance must be"),
     ],

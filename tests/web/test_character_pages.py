@@ -160,7 +160,7 @@ def test_lines_of_the_character_say_who_was_present_when_that_changes(played, bu
     before, after = (one["place"] for one in lines[-2:])
     assert before.startswith("Place: ") and "Anna" in before and "Ben" in before
     assert "Anna" in after and "Ben" not in after
-    page = text_of(builder.get(page_of(played)))
+    page = text_of(builder.get(f"{page_of(played)}?part=chat"))
     assert (page.count(f">{before}<"), page.count(f">{after}<")) == (1, 1)
 
 
