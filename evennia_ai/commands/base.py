@@ -20,7 +20,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from evennia_ai.commands.corrections import meant_verb, nearest_verb, verbs_elsewhere
-from evennia_ai.commands.kept_cases import edits_made, note_edit
+from evennia_ai.commands.kept_cases import edits_made, foresee_revert, note_edit
 from evennia_ai.commands.screens import Row, diffed, in_pages, shown_rows
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import (
@@ -238,9 +238,16 @@ class StrictCommand(COMMAND_CLASS):
         return str(answer).strip().lower() in ("y", "yes")
 
     def goes_back(
-        self, what: str, number: int, *, changes: Sequence[str]
+        self,
+        what: str,
+        number: int,
+        *,
+        changes: Sequence[str],
+        revert: Callable[[], object] | None = None,
     ) -> Generator[str, Any, bool]:
         """Show what going back to a revision would change, and ask. True if the answer is yes.
+
+        With `revert`, which goes back, also say how many kept answers would get another prompt.
 
         The caller passes the store the number of the revision that was newest before the question,
         and the store refuses if there is a newer one. The lines are not paged: the answer would
@@ -252,6 +259,8 @@ class StrictCommand(COMMAND_CLASS):
         more = f"and {{}} more lines; {self.key}/revisions tells what each revision changed"
         told = [f"What going back to revision {number} of {what} would change:", *changes]
         self.msg(shown_rows(diffed(and_more(told, most=MOST_ASKED, more=more))))
+        if revert is not None:
+            foresee_revert(revert, self.say)
         if not (yield from self.agreed(f"Make {what} what it was at revision {number}?")):
             self.say(f"Nothing was changed: {what} stays as it is.")
             return False

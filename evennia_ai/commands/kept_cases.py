@@ -1,6 +1,7 @@
 """The kept cases of the game, read off the reactor and checked in a bounded time.
 
-After an edit, the command says how many cases get another prompt (`note_edit`).
+After an edit, the command says how many cases get another prompt (`note_edit`). Before a revert,
+which asks first, it says how many would (`foresee_revert`).
 """
 
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ from twisted.internet.task import coiterate
 from twisted.internet.threads import deferToThread
 from twisted.python.failure import Failure
 
-from evennia_ai.npc.mind.kept import MOST_CASES, check_each
+from evennia_ai.npc.mind.kept import MOST_CASES, ForeseenEdit, check_each, foresee_edit
 from evennia_ai.npc.views.kept import CheckedCase, ReadCase, read_cases
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.authored.cards import CARDS
@@ -67,6 +68,21 @@ def note_edit(before: int, say: Callable[[str], None]) -> None:
     if edits_made() == before or not conf().kept_folder.is_dir():
         return
     check_kept().addCallback(_say_differing, say).addErrback(_log_failure)
+
+
+def foresee_revert(edit: Callable[[], object], say: Callable[[str], None]) -> None:
+    """Say how many kept cases an edit would give another prompt. The edit is not made.
+
+    Another thread reads and composes the cases, so the sentence may come a moment later.
+    """
+    if conf().kept_folder.is_dir():
+        done: Deferred[Any] = in_thread(foresee_edit, edit)
+        done.addCallback(_say_foreseen, say).addErrback(_log_failure)
+
+
+def _say_foreseen(found: ForeseenEdit, say: Callable[[str], None]) -> None:
+    if count := len(found.cases):
+        say(f"{count} kept {'answer' if count == 1 else 'answers'} would get another prompt.")
 
 
 def _log_failure(failure: Failure) -> None:

@@ -17,6 +17,7 @@ from evennia.utils.search import search_object
 
 from evennia_ai.commands.base import CommandError
 from evennia_ai.engine.prompt.components import GAME, Scope
+from evennia_ai.engine.prompt.conditions import parse_conditions
 from evennia_ai.engine.prompt.registry import ComponentRegistry
 from evennia_ai.engine.text.columns import escape_controls
 from evennia_ai.npc.mind.viewers import lock_allows
@@ -78,6 +79,19 @@ def depth_typed(text: str) -> int | None:
     if word == "normal":
         return None
     return 0 if word == "bottom" else whole_number(text, what="depth", words="normal or bottom")
+
+
+def conditions_typed(text: str) -> str:
+    """Return the conditions that `text` means, "" for `off`.
+
+    Raises:
+        ComponentValueError: A part of the text is not a condition.
+    """
+    text = text.strip()
+    if text.lower() == "off":
+        return ""
+    parse_conditions(text)
+    return text
 
 
 def name_and_rest(

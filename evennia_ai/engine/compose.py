@@ -285,6 +285,7 @@ def _make_filling(inputs: Inputs) -> Filling:
         counter=rules.counter,
         layout=rules.layout,
         values={**group, **moment, **inputs.values, "speaker": speaker},
+        facts=inputs.facts,
         fields=inputs.components.fields,
     )
 
@@ -320,7 +321,7 @@ def _recall_memories(inputs: Inputs) -> RecallResult:
     """Return the memories that fit the moment, or none if the prompt has no place for them."""
     if not inputs.memories:
         return NOTHING_RECALLED
-    if problem := why_no_place(inputs.components):
+    if problem := why_no_place(inputs.components, inputs.facts):
         return refuse_memories(inputs.memories, problem)
     rules = inputs.rules
     return recall_memories(

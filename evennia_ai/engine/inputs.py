@@ -6,7 +6,6 @@ from typing import Final
 
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, Clock, LoreState
 from evennia_ai.engine.lorebook.book import Lorebook
-from evennia_ai.engine.lorebook.conditions import Facts
 from evennia_ai.engine.lorebook.entry import SourceName
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.memory.memories import Memory
@@ -14,6 +13,7 @@ from evennia_ai.engine.memory.recalling import Moment, RecallRules
 from evennia_ai.engine.prompt.assembly.rules import PLAIN, AssemblyRules
 from evennia_ai.engine.prompt.blocks import DynamicBlock
 from evennia_ai.engine.prompt.budget import BudgetRules
+from evennia_ai.engine.prompt.conditions import Facts
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.expansion import ComponentSet
 from evennia_ai.engine.prompt.fragments import Layout

@@ -29,12 +29,12 @@ from evennia_ai.engine.history.turn.replay import (
 from evennia_ai.engine.history.turn.sending import storable_messages
 from evennia_ai.engine.inputs import NO_HISTORY, NOW, START, ComposeRules, Inputs
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, Clock, LoreState
-from evennia_ai.engine.lorebook.conditions import CHARACTER_NAME, CHARACTER_TAGS, Facts
 from evennia_ai.engine.lorebook.entry import SourceName
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.memory.memories import Memory
 from evennia_ai.engine.memory.recalling import Moment
 from evennia_ai.engine.prompt.blocks import DynamicBlock
+from evennia_ai.engine.prompt.conditions import CHARACTER_NAME, CHARACTER_TAGS, Facts
 from evennia_ai.engine.prompt.contexts import CONVERSATION
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.expansion import ComponentSet

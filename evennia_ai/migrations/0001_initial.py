@@ -195,6 +195,7 @@ class Migration(migrations.Migration):
                 ("trust", models.CharField(default="builder", max_length=16)),
                 ("priority", models.IntegerField(default=100)),
                 ("required", models.BooleanField(default=False)),
+                ("when", models.TextField(blank=True, default="")),
                 ("revision", models.PositiveIntegerField(default=1)),
             ],
             options={
@@ -660,6 +661,7 @@ class Migration(migrations.Migration):
                 ("mode", models.CharField(default="floating", max_length=16)),
                 ("place", models.CharField(blank=True, default="", max_length=80)),
                 ("order", models.IntegerField(default=100)),
+                ("when", models.TextField(blank=True, default="")),
                 ("enabled", models.BooleanField(default=True)),
                 ("revision", models.PositiveIntegerField(default=1)),
             ],

@@ -19,7 +19,7 @@ _BY: Final = "evennia_ai"
 _COLUMNS: Final = (
     *("id", "key", "name", "description", "content", "role", "enabled", "is_static"),
     *("injection_depth", "injection_order", "placement", "volatile", "trust", "priority"),
-    *("required", "depth_counts"),
+    *("required", "depth_counts", "when"),
 )
 
 

@@ -30,6 +30,7 @@ class Component(models.Model):
     trust = models.CharField(max_length=KINDS, default="builder")
     priority = models.IntegerField(default=100)
     required = models.BooleanField(default=False)
+    when = models.TextField(default="", blank=True)
     revision = models.PositiveIntegerField(default=1)
 
     class Meta:
@@ -58,6 +59,7 @@ class Note(models.Model):
     mode = models.CharField(max_length=KINDS, default="floating")
     place = models.CharField(max_length=80, default="", blank=True)
     order = models.IntegerField(default=100)
+    when = models.TextField(default="", blank=True)
     enabled = models.BooleanField(default=True)
     revision = models.PositiveIntegerField(default=1)
 

@@ -449,6 +449,35 @@ def test_home_shows_the_last_words_of_an_npc_without_reload(
 
 
 @on_two_screens
+def test_character_lives_in_an_empty_room_answers_is_corrected_and_explained(
+    hand: Hand, site: Site, tag: str
+) -> None:
+    page, name, attic = hand.page, f"Sela{tag}", f"Attic{tag}"
+    shown(site.builder, f"dig {attic}", until=attic)
+    to(hand, "Cards", "A new character")
+    hand.write(page.get_by_label("Name", exact=True), name)
+    hand.write(page.get_by_label("Who they are"), f"{name} mends clocks in the attic.")
+    room = page.locator("#room option", has_text=attic)
+    page.get_by_label("Room", exact=True).select_option(room.get_attribute("value"))
+    hand.press(page.get_by_role("button", name="Bring to life"))
+    page.get_by_role("heading", name=name, level=1).wait_for()
+    hand.write(page.get_by_label(f"Say something to {name}"), "Do you mend clocks?")
+    hand.press(page.get_by_role("button", name="Say it as a visitor"))
+    own = page.locator("#chat .line.own")
+    own.filter(has_text="Aye.").wait_for()
+    assert violations(page) == []
+    hand.press(own.last.locator("summary", has_text="Correct"))
+    hand.write(own.last.locator("textarea"), "Only clocks that tick.")
+    hand.press(own.last.get_by_role("button", name="Save the words"))
+    own.filter(has_text="Only clocks that tick.").wait_for()
+    assert own.filter(has_text="Aye.").count() == 0
+    hand.press(own.last.get_by_role("link", name="Why?"))
+    page.locator("#column").wait_for()
+    assert f"{name} mends clocks in the attic." in page.locator("#column").text_content()
+    assert violations(page) == []
+
+
+@on_two_screens
 def test_turn_page_says_why_lore_was_active_and_marks_the_words(
     hand: Hand, site: Site, tag: str
 ) -> None:

@@ -143,3 +143,20 @@ def test_anything_but_yes_and_no_changes_nothing(stage, mood):
 def test_volatile_text_in_a_static_component_is_allowed(stage):
     stage.builds("component/volatile goals = yes")
     assert component("goals").volatile
+
+
+def test_component_is_left_out_while_its_conditions_are_not_met_and_reverts(stage):
+    stage.builds("component/create sky = 1301: It is dark.")
+    told = one_line(stage.builds("component/when sky = time.hour >= 24"))
+    assert "When before: always; now: time.hour >= 24." in told
+    assert "in the layout cache after the history" in told
+    assert "used only when time.hour >= 24" in stage.builds("component sky")
+    assert "off now: time.hour must be at least 24" in stage.builds("ai/why oren = sky")
+    assert "It is dark." not in stage.builds("component/preview/full oren")
+    assert "it must be <fact> <test>" in one_line(stage.builds("component/when sky = dark"))
+    told = one_line(stage.builds("component/when conversation_history = time.hour >= 1"))
+    assert "a place for other texts" in told
+    stage.builds("component/when sky = off")
+    assert "It is dark." in stage.builds("component/preview/full oren")
+    stage.builds("component/revert sky = 2", "yes")
+    assert component("sky").when == "time.hour >= 24"

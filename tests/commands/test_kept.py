@@ -78,6 +78,28 @@ def test_edit_of_lore_is_told_shown_and_accepted(stage, talked, kept_folder):
     assert "is the same as it was kept" in stage.builds(f"ai/kept/accept {NAME}")
 
 
+def test_question_of_a_revert_says_how_many_kept_answers_it_changes(stage, talked, kept_folder):
+    stage.builds(
+        "note oren = He yawns.",
+        "note oren = He sings.",
+        "component/create mood = 1200: Calm.",
+        "component/edit mood = Angry.",
+        "lore/edit harbour/the ferry = The ferry crosses at noon.",
+    )
+    with stage.model("At noon."):
+        stage.player.at_say("Oren, when does the ferry run?")
+        stage.waited()
+    stage.builds(KEEP)
+    table = ("note/revert oren = 1", "component/revert mood = 1", "lore/revert harbour = 1")
+    for typed in table:
+        told = stage.builds(typed, "no")
+        assert "1 kept answer would get another prompt." in told, typed
+        assert f"  same       {NAME}" in stage.builds("ai/kept"), typed
+    stage.builds("component/create fog = 1210: Fog.", "component/edit fog = Mist.")
+    stage.builds(f"ai/kept/accept {NAME}", "component/off fog", f"ai/kept/accept {NAME}")
+    assert "another prompt" not in stage.builds("component/revert fog = 3", "no")
+
+
 def test_edit_without_effect_on_kept_cases_says_nothing(stage, talked, kept_folder):
     stage.builds(KEEP)
     told = stage.builds("lore/create harbour/fog = fog: Fog hides the quay.")

@@ -46,6 +46,10 @@ BAD_INPUT = {
     "note/place oren = after": "no place of a note",
     "note/place oren = after goal": "no component 'goal'; did you mean goals?",
     "note/place nobody = after goals": "no NPC called 'nobody'",
+    "note/when oren": "Usage",
+    "note/when oren = late": "it must be <fact> <test> <value>",
+    "note/when oren = time.hour >= late": "time.hour >= and a number",
+    "note/when nobody = off": "no NPC called 'nobody'",
     "note/remove oren = yes": "takes no '='",
     "note/remove": "Usage",
     "note/remove nobody": "no NPC called 'nobody'",
@@ -134,6 +138,19 @@ def test_note_can_be_placed_next_to_a_component_and_back(stage, noted, ref):
     assert store.notes_for(ref)[0].place == "after goals"
     assert "at depth 4" in stage.builds("note/place oren = history")
     assert store.notes_for(ref)[0].place == ""
+
+
+def test_note_is_left_out_while_its_conditions_are_not_met_and_reverts(stage, noted, ref):
+    told = " ".join(stage.builds("note/when oren = npc.tags has_any tired").split())
+    assert "system, used only when npc.tags has_any tired" in told and "when: - always" in told
+    assert "off now: npc.tags must have tired" in stage.builds("ai/why oren = note")
+    assert "The ferry is late." not in stage.builds("component/preview/full oren")
+    stage.npc.tags.add("tired")
+    assert "The ferry is late." in stage.builds("component/preview/full oren")
+    stage.builds("note/when oren = off")
+    assert store.notes_for(ref)[0].when == ""
+    stage.builds("note/revert oren = 2", "yes")
+    assert store.notes_for(ref)[0].when == "npc.tags has_any tired"
 
 
 @pytest.mark.parametrize(

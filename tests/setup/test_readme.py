@@ -12,11 +12,13 @@ def test_readme_is_short() -> None:
     assert len(README.split()) <= MOST_WORDS
 
 
-def test_readme_has_one_picture_five_differences_and_four_links_at_its_end() -> None:
+def test_readme_has_four_pictures_five_differences_and_four_links_at_its_end() -> None:
     def under(heading: str) -> str:
         return README.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
 
-    assert len(re.findall(r"^!\[", README, re.MULTILINE)) == 1
+    pictures = re.findall(r"^!\[[^\]]+\]\((docs/images/[^)]+)\)$", README, re.MULTILINE)
+    assert len(set(pictures)) == 4
+    assert all((ROOT / picture).is_file() for picture in pictures)
     assert len(re.findall(r"^- ", under("What is different here"), re.MULTILINE)) == 5
     assert len(re.findall(r"^- ", under("More"), re.MULTILINE)) == 4
 

@@ -63,8 +63,8 @@ def test_entry_form_saves_conditions_timers_and_groups(played, browser):
     ("field", "text", "problem"),
     [
         ("sticky", "soon", "is not a number"),
-        ("when", "rain", "is not a condition"),
-        ("when", "hour more 20", "the test of condition 1 must be one of"),
+        ("when", "rain", "it must be &lt;fact&gt; &lt;test&gt; &lt;value&gt;"),
+        ("when", "hour more 20", "it must be &lt;fact&gt; &lt;test&gt; &lt;value&gt;"),
         ("chance", "900", "entry 2: chance must be"),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from evennia.objects.models import ObjectDB
 
+from evennia_ai.commands.ai.settings import ROWS
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.prompt.components import of_npc
 from evennia_ai.formats.cards.loading import load_card
@@ -149,6 +150,20 @@ def test_page_shows_the_conversation_with_speech_and_poses(played, builder):
     assert page.count(">Why?<") == page.count('class="line said own"') - 1
 
 
+def test_lines_of_the_character_say_who_was_present_when_that_changes(played, builder):
+    played.talks_with("Aye.")
+    played.says(played.anna, "Oren, alone?")
+    ben = ObjectDB.objects.get(db_key="Ben")
+    ben.move_to(None, to_none=True, quiet=True)
+    played.says(played.anna, "Oren, and now?")
+    lines = [one for one in as_json(builder, page_of(played))["chat"]["lines"] if one["is_own"]]
+    before, after = (one["place"] for one in lines[-2:])
+    assert before.startswith("Place: ") and "Anna" in before and "Ben" in before
+    assert "Anna" in after and "Ben" not in after
+    page = text_of(builder.get(f"{page_of(played)}?part=chat"))
+    assert (page.count(f">{before}<"), page.count(f">{after}<")) == (1, 1)
+
+
 def test_builder_speaks_aloud_only_next_to_the_character(played, builder):
     played.talks_with(lambda request: "Aye.")
     assert builder.post(page_of(played), {"do": "say", "say": "Oren, hello."}).status_code == 302
@@ -254,6 +269,29 @@ def test_answer_in_a_branch_is_corrected_and_undone(played, builder):
     builder.post(opened, {"do": "undo", "count": "2", "talk": talk})
     # The greeting is no exchange, so it stays.
     assert [one for one in lines_of(builder, opened) if one[0]] == [("Oren", "Back so soon? Hm.")]
+
+
+def test_answer_in_a_branch_is_retried_by_its_builder_only(played, builder, browser):
+    answers = iter(["No.", "Yes.", "Never heard."])
+    played.talks_with(lambda request: next(answers))
+    opened = builder.post(page_of(played), {"do": "visit", "say": "Is it late?"})["Location"]
+    played.passes()
+    told = as_json(builder, opened)
+    assert 'value="retry"' in text_of(builder.get(opened))
+    sent = {"do": "retry", "hint": "be kind", "talk": str(told["talk"])}
+    builder.post(opened, sent)
+    played.passes()
+    assert [one for one in lines_of(builder, opened) if one[0]][-2:] == [
+        ("Ben", "Is it late?"),
+        ("Oren", "Yes."),
+    ]
+    asked = [message.content for message in played.model.requests[-1].messages]
+    assert any("be kind" in one for one in asked) and "No." not in asked
+    other = browser("Admin")
+    assert other.post(opened, sent).status_code == 400
+    played.passes()
+    assert lines_of(builder, opened)[-1] == ("Oren", "Yes.")
+    assert lines_of(builder, page_of(played))[-1][1] not in ("Yes.", "No.")
 
 
 def test_account_without_a_character_reads_but_cannot_speak(played, browser):
@@ -407,6 +445,33 @@ def test_settings_and_tools_are_changed_on_the_page(played, builder):
     assert played.npc.ai.settings.temperature is None
 
 
+def test_form_has_every_setting_that_a_builder_can_change_in_the_game(played, builder):
+    here = f"{page_of(played)}settings/"
+    page = text_of(builder.get(here))
+    named = set(re.findall(r'name="([a-z_]+)"', page))
+    assert {row.field for row in ROWS} <= named
+    typed = {
+        "model": "other",
+        "top_p": "0.9",
+        "engagement_seconds": "30",
+        "hop_limit": "2",
+        "odd_replies": "retry",
+        "languages": "common, elvish",
+        "react_to": "arrive",
+        "limits": "calls_per_minute=5",
+    }
+    assert builder.post(here, {"mode": "always", **typed}).status_code == 302
+    settings = played.npc.ai.settings
+    assert (settings.hop_limit, settings.languages) == (2, ("common", "elvish"))
+    assert (settings.react_to, settings.limits) == (("arrive",), {"calls_per_minute": 5})
+    page = text_of(builder.get(here))
+    for name, text in typed.items():
+        assert f'name="{name}" value="{text}"' in page, name
+    wrong = builder.post(here, {"mode": "always", **typed, "limits": "few"})
+    assert wrong.status_code == 400 and "Limits are written like" in text_of(wrong)
+    assert played.npc.ai.settings == settings
+
+
 def test_moved_text_is_saved_from_the_page_of_the_character(played, builder):
     here = page_of(played)
     trial = "note:gulls.order=20"
@@ -463,3 +528,21 @@ def test_lore_of_a_time_of_day_is_tried_without_changing_anything(played, builde
         assert f"At {hour}:00" in page and acting(page) == []
     for wrong in ("24", "-1", "noon", ""):
         assert as_json(builder, f"{here}?hour={wrong}")["tried"] is None
+
+
+def test_note_with_conditions_is_written_and_tried_at_another_hour(played, builder):
+    here = f"{page_of(played)}notes/"
+    note = {"key": "late", "content": "He yawns.", "depth": "4", "order": "100", "every": "1"}
+    note |= {"enabled": "yes", "seen": "0", "do": "save"}
+    refused = builder.post(here, {**note, "when": "at night"})
+    assert refused.status_code == 400
+    assert "it must be &lt;fact&gt; &lt;test&gt;" in text_of(refused)
+    assert 'value="at night"' in text_of(refused)
+    assert builder.post(here, {**note, "when": "time.hour >= 18"}).status_code == 302
+    assert 'value="time.hour &gt;= 18"' in text_of(builder.get(here))
+    reason = "off now: time.hour must be at least 18, and it is 7"
+    for hour, left_out in ((7, reason), (18, "")):
+        tried = as_json(builder, f"{here}?hour={hour}")["tried"]
+        assert tried["conditional"] == [
+            {"origin": "note:late", "when": "time.hour >= 18", "left_out": left_out}
+        ]

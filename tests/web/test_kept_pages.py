@@ -8,7 +8,7 @@ from django.test import override_settings
 
 from evennia_ai.engine.actors import trusted
 from evennia_ai.formats.kept import read_case
-from evennia_ai.store.authored import components, lorebooks
+from evennia_ai.store.authored import cards, components, lorebooks, notes
 from evennia_ai.store.core.snapshots import forget_everything
 from tests.web.conftest import HOSTILE, acting
 from tests.web.test_pages import as_json, turn_page
@@ -123,7 +123,7 @@ def test_form_of_an_entry_tells_which_kept_answers_an_edit_changes(played, brows
     keeps(client, played, 6)
     keeps(client, played, 1, "the ferry")
     book = lorebooks.get_book("harbour")
-    form = {**BELL, "seen": book.revision, "do": "check"}
+    form = {**BELL, "seen": book.revision, "check": "yes"}
     page = html.unescape(client.post(ENTRY, form).content.decode())
     assert "1 kept answer gets another prompt: show" in page
     assert f'href="{CASE}"' in page and "/ai/kept/oren-the-ferry/" not in page
@@ -148,7 +148,7 @@ def _certain_bell():
 
 def test_refused_edit_is_told_before_it_is_saved(played, browser, kept_folder):
     client = browser("Builder")
-    form = {**BELL, "seen": lorebooks.get_book("harbour").revision, "do": "check"}
+    form = {**BELL, "seen": lorebooks.get_book("harbour").revision, "check": "yes"}
     for wrong in ({"seen": 99}, {"depth": "deep"}, {"order": HOSTILE}):
         page = client.post(ENTRY, {**form, **wrong}).content.decode()
         assert "This cannot be saved: " in page
@@ -160,9 +160,48 @@ def test_turn_page_tells_which_kept_answers_a_trial_changes(played, browser, kep
     keeps(client, played)
     address = f"{turn_page(played, 3)}?with=component:weather.depth=4"
     seen = re.findall(r'name="seen" value="([^"]+)"', client.get(address).content.decode())
-    form = {"with": "component:weather.depth=4", "seen": map(html.unescape, seen), "do": "check"}
+    form = {"with": "component:weather.depth=4", "seen": map(html.unescape, seen), "check": "yes"}
     page = client.post(turn_page(played, 3), form).content.decode()
     assert "1 kept answer gets another prompt: show" in page
     assert "moved component:weather" in page
     forget_everything()
     assert components.registry().get("weather").injection_depth == 2
+
+
+def test_every_form_of_texts_tells_which_kept_answers_its_edit_changes(
+    played, browser, kept_folder
+):
+    client = browser("Builder")
+    npc = f"/ai/npc/{played.npc.ai.ref}/"
+    lorebooks.save_book("harbour", _certain_bell(), by=BUILDER)
+    notes.set_note(played.npc.ai.ref, by=BUILDER, content="He yawns.")
+    played.says(played.anna, "Oren, what of the bell?")
+    keeps(client, played, 6)
+    book = lorebooks.get_book("harbour").revision
+    form_of_card = client.get("/ai/cards/oren/edit/").content.decode()
+    fields = dict(re.findall(r'name="(seen|revision)" value="([^"]+)"', form_of_card))
+    note = {"key": "note", "depth": "4", "order": "100", "every": "1", "enabled": "yes"}
+    note |= {"seen": notes.notes_for(played.npc.ai.ref)[-1].revision}
+    table = {
+        f"{npc}character/": {"do": "save", **fields, "description": "A giant."},
+        "/ai/cards/oren/edit/": {"do": "save", **fields, "description": "A giant."},
+        f"{npc}notes/": {"do": "save", **note, "content": "He sings."},
+        "/ai/lore/harbour/": {"do": "off", "entry": ["0", "1"], "seen": book},
+        "/ai/lore/harbour/revision/1/": {"seen": book},
+    }
+    state = _texts(played)
+    for address, form in table.items():
+        page = html.unescape(client.post(address, {**form, "check": "yes"}).content.decode())
+        assert "1 kept answer gets another prompt: show" in page, address
+        refused = client.post(address, {**form, "check": "yes", "seen": 99}).content.decode()
+        assert "This cannot be saved: " in refused, address
+        forget_everything()
+        assert _texts(played) == state, address
+    removed = client.post(f"{npc}notes/", {**note, "do": "remove", "check": "yes"})
+    assert "1 kept answer gets another prompt: show" in removed.content.decode()
+    assert _texts(played) == state
+
+
+def _texts(played):
+    card, book = cards.get_card("oren"), lorebooks.get_book("harbour")
+    return card.sha256, book.source, notes.notes_for(played.npc.ai.ref)

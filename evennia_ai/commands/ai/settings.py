@@ -25,13 +25,8 @@ from evennia_ai.services.endpoints import Access, Models, NotReady
 from evennia_ai.services.llm.profiles import MODEL_ROLES, ModelProfile
 from evennia_ai.services.settings.conf import SettingError
 from evennia_ai.services.settings.game import Conf
-from evennia_ai.services.settings.npc import MODE_MEANINGS, MODES, NPCSettings
+from evennia_ai.services.settings.npc import MODE_MEANINGS, MODES, NPCSettings, read_typed
 
-Reader = Callable[[str], Any]
-"""Parses what was typed. An unreadable text is returned as it is, and the setting refuses it."""
-
-_SPLIT: Final = re.compile(r"[\s,]+")
-_LIMIT: Final = re.compile(r"(\w+)\s*=\s*([0-9]{1,15}(?:\.[0-9]{1,9})?)")
 _ELSEWHERE: Final = {"profile": "ai/profile <npc> = <profile>", "tools": "ai/tools <npc> = <tools>"}
 
 
@@ -54,7 +49,6 @@ class Row:
 
     name: str
     field: str
-    read: Reader
     usual: Callable[[Origins], Any] = lambda _: None
     nothing: str = ""
     empty: str = ""
@@ -86,7 +80,7 @@ def change_setting(npc: NPC, typed: str, *, by: Actor) -> str:
         return _reset(npc, row, by=by)
     before = _value_in_words(row, _origins(npc))
     try:
-        change_settings(npc, by=by, **{row.field: row.read(text.strip())})
+        change_settings(npc, by=by, **{row.field: read_typed(row.field, text.strip())})
     # The error names the field; builders know the setting by another name.
     except SettingError as error:
         told = str(error).replace(f": {row.field}: ", f": {row.name}: ", 1)
@@ -245,64 +239,36 @@ def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
     ]
 
 
-def _number(text: str) -> Any:
-    """Return the number in `text`, or `text` itself if it is no number."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
-def _whole(text: str) -> Any:
-    return int(text) if re.fullmatch(r"-?[0-9]{1,15}", text) else text
-
-
-def _words(text: str) -> list[str]:
-    return [] if text.lower() == "none" else [word for word in _SPLIT.split(text) if word]
-
-
-def _limits(text: str) -> dict[str, float]:
-    if text.lower() == "none":
-        return {}
-    if _LIMIT.sub("", text).strip(" ,"):
-        raise CommandError(
-            "Limits are written like calls_per_minute=5, dollars_per_day=0.5. Nothing was changed."
-        )
-    found = _LIMIT.findall(text)
-    return {name: float(most) if "." in most else int(most) for name, most in found}
-
-
-def _of_profile(name: str, read: Reader, usual: Callable[[ModelProfile], Any]) -> Row:
+def _of_profile(name: str, usual: Callable[[ModelProfile], Any]) -> Row:
     return Row(
         name=name,
         field=name,
-        read=read,
         usual=lambda origins: usual(origins.profile),
         nothing="up to the server",
         of_profile=True,
     )
 
 
-def _of_game(name: str, field: str, read: Reader) -> Row:
-    return Row(name=name, field=field, read=read, usual=lambda own: getattr(own.conf, field))
+def _of_game(name: str, field: str) -> Row:
+    return Row(name=name, field=field, usual=lambda own: getattr(own.conf, field))
 
 
 ROWS: Final = (
-    _of_profile("model", str, lambda profile: profile.model),
-    _of_profile("temperature", _number, lambda profile: profile.sampling.temperature),
-    _of_profile("top_p", _number, lambda profile: profile.sampling.top_p),
-    _of_profile("reply_tokens", _whole, lambda profile: profile.reply_tokens),
-    Row(name="mode", field="mode", read=str.lower),
-    _of_game("cooldown", "cooldown_seconds", _number),
-    _of_game("engagement", "engagement_seconds", _number),
-    Row(name="tick", field="tick_seconds", read=_number, nothing="never"),
-    _of_game("hops", "hop_limit", _whole),
-    Row(name="thinking", field="thinking", read=str, usual=lambda own: own.conf.thinking_line),
-    _of_game("odd_replies", "odd_replies", str.lower),
-    Row(name="talkativeness", field="talkativeness", read=_number),
-    Row(name="languages", field="languages", read=_words, nothing="all", empty="none"),
-    Row(name="react_to", field="react_to", read=_words, empty="what is addressed to it"),
-    Row(name="limits", field="limits", read=_limits, empty="those of the game"),
+    _of_profile("model", lambda profile: profile.model),
+    _of_profile("temperature", lambda profile: profile.sampling.temperature),
+    _of_profile("top_p", lambda profile: profile.sampling.top_p),
+    _of_profile("reply_tokens", lambda profile: profile.reply_tokens),
+    Row(name="mode", field="mode"),
+    _of_game("cooldown", "cooldown_seconds"),
+    _of_game("engagement", "engagement_seconds"),
+    Row(name="tick", field="tick_seconds", nothing="never"),
+    _of_game("hops", "hop_limit"),
+    Row(name="thinking", field="thinking", usual=lambda own: own.conf.thinking_line),
+    _of_game("odd_replies", "odd_replies"),
+    Row(name="talkativeness", field="talkativeness"),
+    Row(name="languages", field="languages", nothing="all", empty="none"),
+    Row(name="react_to", field="react_to", empty="what is addressed to it"),
+    Row(name="limits", field="limits", empty="those of the game"),
 )
 
 
@@ -363,7 +329,7 @@ def tools_lines(npc: NPC) -> list[str]:
 
 def choose_tools_typed(npc: NPC, text: str, *, by: Actor) -> str:
     """Give an NPC the tools that `text` names. Return a line with the tools it has then."""
-    words = [word for word in _SPLIT.split(_SIGN.sub(r"\1", text.lower())) if word]
+    words = [word for word in re.split(r"[\s,]+", _SIGN.sub(r"\1", text.lower())) if word]
     names = _wanted_names(_names(choice_of(npc)), words)
     has = ", ".join(_names(choose_tools(npc, names, by=by)))
     return f"{npc.key} may {has or 'do nothing'} besides answering."

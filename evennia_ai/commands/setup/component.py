@@ -6,6 +6,7 @@ command only reads.
 
 import re
 from collections.abc import Generator
+from functools import partial
 from typing import Any, Final
 
 from evennia_ai.commands.base import BUILDER_LOCK, CommandError, Run, alike
@@ -110,11 +111,16 @@ class CmdComponent(ComponentFields):
       description - <text>: what it is for
       priority  - <n>: if a prompt is too long, a lower priority is left out first
       required  - <yes | no>: yes if no prompt may be sent without it
+      when      - <fact> <test> <value>, <value>; ...: use it only while all
+                  these conditions are met (help note, help lore); off: always.
+                  With a fact that changes, such as time.hour, a text before the
+                  history moves after it, as with volatile
 
     Examples:
       component/create weather = 1250, user: It rains.
       component/order mood@npc:oren = 50
       component/description weather = What the sky does.
+      component/when weather = time.part is_any evening, night
 
     ## places
 
@@ -151,7 +157,7 @@ class CmdComponent(ComponentFields):
     auto_help = True
     verbs = {
         "": "look",
-        **alike("create edit depth order role move volatile"),
+        **alike("create edit depth order role move volatile when"),
         "on": "switch_on",
         "off": "switch_off",
         "name": "rename",
@@ -341,9 +347,13 @@ class CmdComponent(ComponentFields):
         now = next((c for c in store.registry() if (c.key, c.scope) == (key, scope)), None)
         seen = store.COMPONENTS.revisions(key, scope=scope)[-1].number
         number, changes = then.revision, component_shown.differences_of(now, then)
-        if not (yield from self.goes_back(labelled(then), number, changes=changes)):
+        revert = partial(
+            store.COMPONENTS.revert, key, number, by=self.actor, scope=scope, seen_revision=seen
+        )
+        going = self.goes_back(labelled(then), number, changes=changes, revert=revert)
+        if not (yield from going):
             return
-        back = store.COMPONENTS.revert(key, number, by=self.actor, scope=scope, seen_revision=seen)
+        back = revert()
         self.say(
             f"{labelled(back)} is what it was at revision {number}; this is revision"
             f" {back.revision}. It {place_in_words(back)}."

@@ -3,12 +3,19 @@
 from typing import Any, Final, get_args
 
 from evennia_ai.commands.base import CommandError, StrictCommand
-from evennia_ai.commands.naming import any_whole_number, component_named, depth_typed, whole_number
+from evennia_ai.commands.naming import (
+    any_whole_number,
+    component_named,
+    conditions_typed,
+    depth_typed,
+    whole_number,
+)
 from evennia_ai.commands.setup.component_shown import (
     changes_in_words,
     changing_text_warning,
     labelled,
     place_in_words,
+    when_in_words,
 )
 from evennia_ai.engine.prompt.components import PromptComponent
 from evennia_ai.engine.prompt.messages import DepthCounts
@@ -55,6 +62,13 @@ class ComponentFields(StrictCommand):
             self.say(f"{labelled(component)} is {word}.")
             return
         self._changed(component, volatile=self._yes_or_no())
+
+    def when(self) -> None:
+        component = self._component("when", "<conditions>, or off")
+        if self.rhs is None:
+            self.say(f"{labelled(component)} is used {when_in_words(component)}.")
+            return
+        self._changed(component, when=conditions_typed(self.rhs))
 
     def switch_on(self) -> None:
         self._changed(self._component("on"), enabled=True)

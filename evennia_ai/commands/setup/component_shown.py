@@ -18,8 +18,10 @@ from evennia_ai.engine.prompt.components import (
     PromptComponent,
     depth_in_words,
 )
+from evennia_ai.engine.prompt.conditions import parse_conditions
 from evennia_ai.engine.prompt.contexts import PromptContext
 from evennia_ai.engine.prompt.expansion import CompiledComponent
+from evennia_ai.engine.prompt.prefix_rules import conditions_dependence
 from evennia_ai.engine.prompt.registry import ComponentRegistry
 from evennia_ai.engine.prompt.templates.template import compile_template
 from evennia_ai.engine.prompt.templates.value_names import KNOWN_NAMES, OUTLET
@@ -57,6 +59,7 @@ _SET: Final[Mapping[str, Callable[[PromptComponent], object]]] = {
     "description": lambda c: c.description or "none",
     "priority": lambda c: c.priority,
     "required": lambda c: "yes" if c.required else "no",
+    "when": lambda c: c.when or "always",
 }
 # Fields that `_said` shows in other words.
 _SAID_APART: Final = ("injection_depth", "placement", "enabled", "is_static")
@@ -93,6 +96,7 @@ def component_lines(
         f"  scope {c.scope}, role {c.role}, {'on' if c.enabled else 'off'}",
         *([f"  off in the contexts {', '.join(off_in)}"] if off_in else []),
         f"  {place_in_words(c)}",
+        *([f"  used {when_in_words(c)}"] if c.when else []),
         f"  priority {c.priority}, trust {c.trust}{marks}",
         f"  revision {c.revision}, {_last_change(revisions)}",
     ]
@@ -140,7 +144,8 @@ def place_in_words(component: PromptComponent) -> str:
     """Return where a component is placed in the prompt, as the end of a sentence."""
     if component.placement == "ordered":
         behind = ", in the layout cache after the history, among the facts of the moment"
-        moves = component.volatile and component.id < HISTORY_ID
+        passing = conditions_dependence(parse_conditions(component.when))
+        moves = (component.volatile or passing is not None) and component.id < HISTORY_ID
         return f"is placed at ID {component.id}{behind if moves else ''}"
     depth, order = component.injection_depth, component.injection_order
     if depth == MAX_DEPTH:
@@ -152,6 +157,11 @@ def place_in_words(component: PromptComponent) -> str:
         f"{depth} message{spoken} follows" if depth == 1 else f"{depth} messages{spoken} follow"
     )
     return f"is placed in the history, depth {depth}: {follow} it; order {order}"
+
+
+def when_in_words(component: PromptComponent) -> str:
+    """Return under which conditions a component is used, as the end of a sentence."""
+    return f"only when {escape_controls(component.when)}" if component.when else "always"
 
 
 def changes_in_words(before: PromptComponent, after: PromptComponent) -> str:

@@ -10,6 +10,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from twisted.internet.defer import Deferred
@@ -408,12 +409,13 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         now = self.kind.current(name)
         is_same = now is not None and self.kind.is_same(now, then)
         changes = [] if is_same else self._compared(now, then)
-        if not (yield from self.goes_back(f"{what} {name}", number, changes=changes)):
+        seen = now.revision if now else 0
+        revert = partial(self.kind.revert, name, number, by=self.actor, seen_revision=seen)
+        going = self.goes_back(f"{what} {name}", number, changes=changes, revert=revert)
+        if not (yield from going):
             return
         before = self.before_change(name)
-        back = self.kind.revert(
-            name, number, by=self.actor, seen_revision=now.revision if now else 0
-        )
+        back = revert()
         self.parse_later(back)
         was = f"it was revision {now.revision}" if now else "it was removed"
         self.say(

@@ -1,6 +1,7 @@
 """The command `note`: the author's notes of an NPC, each with a key."""
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from evennia_ai.commands.base import (
@@ -13,6 +14,7 @@ from evennia_ai.commands.base import (
 )
 from evennia_ai.commands.naming import (
     any_whole_number,
+    conditions_typed,
     depth_typed,
     is_npc_name,
     npc_and_key,
@@ -73,6 +75,8 @@ class CmdNote(StrictCommand):
       mode  - <floating | anchored | tail>: whether it moves, see below
       place - <before | after> <component>: place it next to that component;
               history: back in the conversation
+      when  - <fact> <test> <value>, <value>; ...: use it only while all these
+              conditions are met, see below; off: use it always
       edit  - <text>: write its text, like the command without a switch;
               without a text the editor opens
       off   - keep it, but leave it out of every prompt
@@ -91,6 +95,7 @@ class CmdNote(StrictCommand):
       note/every oren/scene = 3
       note/mode oren = tail
       note/place oren = after card_system_prompt
+      note/when oren/scene = time.hour >= 18; room.tags has_any tavern
       note/off oren/scene
       note/revisions oren = 2
       note/remove oren/scene
@@ -108,6 +113,11 @@ class CmdNote(StrictCommand):
     and stays there. It is added again after as many messages as /every says, or
     when it is no longer in the prompt. Its depth has no effect, and /remove does
     not take back what was added already.
+
+    The conditions of /when are those of lore (help lore): they test facts such
+    as time.hour, time.part, time.month, npc.tags, room.tags, speaker.kind or a
+    fact of your game. The tests are is_any, is_none, has_any, has_none, >= and
+    <=. While a condition is not met, no prompt has the note, and ai/why says so.
     """
 
     key = "note"
@@ -116,7 +126,7 @@ class CmdNote(StrictCommand):
     auto_help = True
     verbs = {
         "": "look_or_write",
-        **alike("depth order every role mode place edit"),
+        **alike("depth order every role mode place when edit"),
         "off": "switch_off",
         "on": "switch_on",
         **alike("remove revisions revert"),
@@ -162,6 +172,11 @@ class CmdNote(StrictCommand):
         """Place a note next to a component, or back in the history."""
         self.both(f"note/place {_NAMED} = <before | after> <component>, or history")
         self._rewrite(place=_place_typed(self.rhs))
+
+    def when(self) -> None:
+        """Set the conditions under which a note is used, or remove them."""
+        self.both(f"note/when {_NAMED} = <conditions>, or off")
+        self._rewrite(when=conditions_typed(self.rhs))
 
     def edit(self) -> None:
         """Write the text of a note, which may be a new one, or open the editor on it."""
@@ -228,11 +243,17 @@ class CmdNote(StrictCommand):
         label, number = labelled(npc, then.key), then.revision
         changes = _differences(_fields_of(_note(npc, then.key)), _fields_of(then))
         seen = NOTES.revisions(then.key, scope=of_npc(npc.ai.ref))[-1].number
-        if not (yield from self.goes_back(f"note {label}", number, changes=changes)):
-            return
-        after = NOTES.revert(
-            then.key, number, scope=of_npc(npc.ai.ref), by=self.actor, seen_revision=seen
+        revert = partial(
+            NOTES.revert,
+            *(then.key, number),
+            scope=of_npc(npc.ai.ref),
+            by=self.actor,
+            seen_revision=seen,
         )
+        going = self.goes_back(f"note {label}", number, changes=changes, revert=revert)
+        if not (yield from going):
+            return
+        after = revert()
         self.say(f"It is what it was at revision {number}. {label}: {in_words(after)}")
 
     def _set_word(self, field: str, known: Sequence[str]) -> None:
@@ -361,6 +382,7 @@ def _typed_fields(said: Mapping[str, Any]) -> Mapping[str, Any]:
     fields = {name: value for name, value in said.items() if name != "enabled"}
     fields["depth"] = depth_in_words(said["depth"])
     fields["place"] = said.get("place") or "history"
+    fields["when"] = said.get("when") or "always"
     return {**fields, "state": "on" if said.get("enabled", True) else "off"}
 
 
@@ -404,8 +426,12 @@ def in_words(note: StoredNote) -> str:
     tokens = ESTIMATE.count(note.content)
     order = "" if note.order == DEFAULT_ORDER else f", order {note.order}"
     off = "" if note.enabled else "off, "
+    used = _interval(note)
+    if note.when:
+        always = note.every == 1 and note.mode != "tail"
+        used = f"{'used' if always else f'{used},'} only when {escape_controls(note.when)}"
     return (
-        f"note {_place(note)}{order}, role {note.role}, {off}{_interval(note)},"
+        f"note {_place(note)}{order}, role {note.role}, {off}{used},"
         f" about {tokens} tokens, revision {note.revision}."
     )
 

@@ -11,9 +11,9 @@ can keep an entry inactive also needs a check in `activation.judging` and in
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from evennia_ai.engine.lorebook.conditions import Condition
 from evennia_ai.engine.lorebook.decorators import Decorator
 from evennia_ai.engine.lorebook.rules import ClockName
+from evennia_ai.engine.prompt.conditions import Condition
 from evennia_ai.engine.prompt.memo import typed_frozen_thing
 from evennia_ai.engine.prompt.messages import Role
 from evennia_ai.engine.prompt.templates.template import Template

@@ -28,6 +28,7 @@ from evennia_ai.engine.memory.relevance import (
     score_relevance,
 )
 from evennia_ai.engine.prompt.blocks import mark_as_data
+from evennia_ai.engine.prompt.conditions import Facts
 from evennia_ai.engine.prompt.expansion import CompiledComponent, ComponentSet
 from evennia_ai.engine.prompt.filling import Filling, MacroStore
 from evennia_ai.engine.prompt.fragments import Fragment, make_fragment, without_origin
@@ -317,11 +318,13 @@ MEMORIES_NAME: Final = "memories"
 HEADING: Final = "What you remember:"
 
 
-def why_no_place(components: ComponentSet) -> str:
+def why_no_place(components: ComponentSet, facts: Facts) -> str:
     """Return why the components have no place for memories; "" if they have one."""
     if not components.is_on(MEMORIES_KEY):
         return f"component {MEMORIES_KEY} is disabled"
     place = components.place_of(MEMORIES_KEY)
+    if why := place.why_off(facts):
+        return f"component {MEMORIES_KEY} is {why}"
     if place.template is None:
         return f"component {MEMORIES_KEY} has a template error"
     if _is_framed(place) and MEMORIES_NAME not in place.template.names:
@@ -341,6 +344,8 @@ def insert_memories(
     if not memories and not components.needs(MEMORIES_KEY, MEMORIES_NAME):
         return made
     place = components.place_of(MEMORIES_KEY)
+    if place.why_off(filling.facts):  # expanding the component has given its verdict
+        return made
     claim = place.claim(filling.layout)
     text = "\n".join(map(memory_line, memories))
     data = mark_as_data(text, claim)

@@ -134,6 +134,9 @@ def _fill_component(
             *made,
             *(not_expanded(block.origin, f"component {key} {problem}") for block in filling_blocks),
         ]
+    if why := place.why_off(filling.facts):  # expanding the component has given its verdict
+        refused = f"component {key} is {why}"
+        return [*made, *(not_expanded(block.origin, refused) for block in filling_blocks)]
     others = without_origin(made, place.origin)
     if not filling_blocks:
         return [*others, not_expanded(place.origin, "no facts for this component")]

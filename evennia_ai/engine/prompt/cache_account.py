@@ -33,6 +33,7 @@ Reason = Literal[
     "revision",
     "lore",
     "values",
+    "condition",
     "dice",
     "variables",
     "settings",
@@ -53,6 +54,7 @@ MEANINGS: Final[Mapping[Reason, str]] = {
     "revision": "the text was edited, switched on or switched off",
     "lore": "the entry became active or inactive",
     "values": "a value in the text changed",
+    "condition": "a condition of the text was met in one of the two prompts only",
     "dice": "the text rolls dice",
     "variables": "a variable that the text sets or reads changed",
     "settings": "the layout, the limit or another setting changed",
@@ -290,10 +292,10 @@ def _component_reason(
     pair: _Pair, compiled: CompiledComponent, before: Part | None, now: Part | None
 ) -> Reason:
     """Return why the text of a component differs from that in the previous prompt."""
-    if compiled.component.volatile:
-        return "dynamic"
-    if pair.older.tight or pair.newer.tight:
-        return "step_trim"
+    if compiled.component.volatile or pair.older.tight or pair.newer.tight:
+        return "dynamic" if compiled.component.volatile else "step_trim"
+    if compiled.conditions and (before is None) is not (now is None):
+        return "condition"
     template = compiled.template
     for name in template.names if template is not None else ():
         if name.startswith(OUTLET):

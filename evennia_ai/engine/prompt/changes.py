@@ -5,11 +5,12 @@ block of facts. Messages of the conversation are only reported by their numbers.
 computed from the two reports.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from evennia_ai.engine.prompt.report import Report, final_verdicts, number_of
+from evennia_ai.engine.prompt.trace import Verdict
 from evennia_ai.engine.text.differences import diff_texts
 
 How = Literal["came", "went", "changed"]
@@ -35,8 +36,8 @@ class Change:
 
 def compare_reports(older: Report, newer: Report) -> list[Change]:
     """Return the items that were added, changed or removed between the prompts of two reports."""
-    before, now = _item_texts(older), _item_texts(newer)
     kept, left = final_verdicts(newer)
+    before, now = _item_texts(older, final_verdicts(older)[0]), _item_texts(newer, kept)
     reasons = {one.item: one.cause or one.reason for one in (*kept, *left)}
     found: list[Change] = []
     for item, text in now.items():
@@ -63,13 +64,13 @@ def _change(item: str, how: How, reasons: Mapping[str, str], lines: tuple[str, .
     return Change(item=item, how=how, why=reasons.get(item, ""), lines=lines)
 
 
-def _item_texts(report: Report) -> dict[str, str]:
+def _item_texts(report: Report, kept: Iterable[Verdict]) -> dict[str, str]:
     """Return the text of each kept item by origin; "" if it is inside another item's text."""
     fragments: dict[str, list[str]] = {}
     for message in report.messages:
         for part in message.parts:
             fragments.setdefault(part.origin, []).append(message.content[part.start : part.end])
-    for verdict in final_verdicts(report)[0]:
+    for verdict in kept:
         fragments.setdefault(verdict.item, [])
     return {
         origin: "\n".join(texts)

@@ -18,6 +18,7 @@ from pydantic import Field
 
 from evennia_ai.engine.errors import ComponentValueError
 from evennia_ai.engine.foreign.fields import Must, field_checker, find_wrong_field
+from evennia_ai.engine.prompt.conditions import are_conditions
 from evennia_ai.engine.prompt.memo import typed_frozen
 from evennia_ai.engine.prompt.messages import DepthCounts, Role, Trust
 
@@ -41,6 +42,17 @@ _Key = Annotated[
     Must("a slug: a small letter, then small letters, digits or _, at most 64"),
 ]
 Order = Annotated[int, Field(ge=-(10**9), le=10**9)]
+MAX_WHEN: Final = 1000
+When = Annotated[
+    str,
+    Field(max_length=MAX_WHEN),
+    Must(
+        f"empty, or conditions of at most {MAX_WHEN} characters, such as"
+        " time.hour >= 18; npc.tags has_any tired",
+        are_conditions,
+    ),
+]
+"""Conditions of a component or a note, as builders type them (`parse_conditions`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +117,8 @@ class PromptComponent:
     change the place of the text.
     """
     required: bool = False
+    when: When = ""
+    """Conditions on facts of the game. The text is only in a prompt while all are met."""
     scope: Scope = GAME
     revision: int = 0
     """The number of the stored version; 0 for a component that was never stored."""
@@ -116,6 +130,9 @@ class PromptComponent:
         if self.scope.kind not in SCOPE_RANK:
             wanted = f"of the kind {', '.join(SCOPE_RANK)}; only lorebooks have others"
             raise ComponentValueError("scope", str(self.scope), wanted)
+        if self.when and self.is_static and self.id in PLACES:
+            wanted = "empty, because this component is a place for other texts"
+            raise ComponentValueError("when", self.when, wanted)
         if self.injection_depth > 0:  # a component with a depth is always placed in the history
             object.__setattr__(self, "placement", "history")
 

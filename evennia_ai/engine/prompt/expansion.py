@@ -4,9 +4,10 @@ A turn expands and counts only components that changed. A component that is expa
 same values returns the same fragment object, with its message, its tokens and its verdict.
 
 Variables are passed from one component to the next in the order of the list (ID, then key),
-including components that are placed in the history or give no text. What a component does to
-variables is cached with its fragment. Both are reused as long as everything that the component
-reads is unchanged. The used work is passed on in the same way: all texts of a turn share one limit
+including components that are placed in the history or give no text. A component whose conditions
+are not met gives no text and sets no variables. What a component does to variables is cached with
+its fragment. Both are reused as long as everything that the component reads is unchanged. The used
+work is passed on in the same way: all texts of a turn share one limit
 (`evennia_ai.engine.prompt.templates.work`).
 """
 
@@ -23,6 +24,7 @@ from evennia_ai.engine.prompt.components import (
     STATIC_COMPONENTS,
     PromptComponent,
 )
+from evennia_ai.engine.prompt.conditions import Facts, parse_conditions, unmet_condition
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.filling import (
     NO_EFFECT,
@@ -47,6 +49,7 @@ from evennia_ai.engine.prompt.fragments import (
 from evennia_ai.engine.prompt.prefix_rules import (
     Dependence,
     SpeechSources,
+    conditions_dependence,
     field_dependences,
     template_dependence,
 )
@@ -74,6 +77,7 @@ class CompiledComponent:
         "_refused",
         "_stays",
         "component",
+        "conditions",
         "has_macros",
         "has_variables",
         "is_contained",
@@ -109,6 +113,7 @@ class CompiledComponent:
         except TemplateError as error:
             self._refused = self._refused or not_expanded(self.origin, f"{_ERROR}{error}")
         text = self.template if component.enabled else None
+        self.conditions = parse_conditions(component.when) if text is not None else ()
         self.has_macros = text is not None and text.reads
         """True if the component's text has anything to expand."""
         self.has_variables = text is not None and text.uses.has_variables
@@ -122,6 +127,27 @@ class CompiledComponent:
         """True if the text reads variables or outlets, which texts after a note may set."""
         names = self.template.names if self.has_macros and self.template else ()
         return self.has_variables or any(name.startswith(OUTLET) for name in names)
+
+    def why_off(self, facts: Facts) -> str:
+        """Return why the component's text is not used now; "" if no condition forbids it."""
+        if not self.conditions:
+            return ""
+        unmet = unmet_condition(self.conditions, facts)
+        return f"off now: {unmet}" if unmet else ""
+
+    def dependence(
+        self, said: SpeechSources, *, fields: Mapping[str, Dependence]
+    ) -> Dependence | None:
+        """Return why the component's text depends on what is said or on the moment, or None.
+
+        Args:
+            said: The outlets and variables that depend on what is said.
+            fields: The fields of the card that depend on what is said, by the name of their value.
+        """
+        if not self.component.enabled or self.template is None:
+            return None
+        by_text = template_dependence(self.template, said, fields=fields)
+        return by_text or conditions_dependence(self.conditions)
 
     def reads_any_of(self, changed: ChangedVariables) -> bool:
         """True if the component's text may read one of the changed variables."""
@@ -196,6 +222,8 @@ class CompiledComponent:
         if self._refused is not None:
             return self._refused, NO_EFFECT
         assert template is not None
+        if why := self.why_off(filling.facts):
+            return not_expanded(self.origin, why), NO_EFFECT._replace(contained=contained)
         claim = self.claim(filling.layout)
         values = filling.values_for(claim.spoken_as, contained=claim.depth is not None)
         if not self.has_macros:
@@ -268,6 +296,8 @@ class _Last(NamedTuple):
     dice: Dice
     seen: list[str | None]
     """The values of the names that the components read."""
+    why_off: list[str]
+    """Why each component with conditions is not used; "" for one that is."""
     made: list[Fragment | Verdict]
     walk: _Walk
 
@@ -283,6 +313,7 @@ class CompiledComponents:
     """A list of compiled components that caches the result of its last expansion."""
 
     __slots__ = (
+        "_conditional",
         "_filled_in",
         "_last",
         "_readers",
@@ -301,29 +332,41 @@ class CompiledComponents:
         """The names of the values that texts of the members use."""
         self.names_moment = not OF_THE_MOMENT.isdisjoint(self._readers)
         """True if the text of some member uses the last messages or the time."""
-        self._filled_in = [i for i, member in enumerate(self.members) if member.has_macros]
+        self._conditional = [i for i, member in enumerate(self.members) if member.conditions]
+        self._filled_in = [
+            i for i, member in enumerate(self.members) if member.has_macros or member.conditions
+        ]
         self.has_variables = any(member.has_variables for member in self.members)
         self._last: _Last | None = None
 
     def expand(self, filling: Filling) -> Expanded:
         """Expand each component of the list with the values in `filling`.
 
-        Only components that use a changed value, read a changed variable or have random macros are
-        expanded again.
+        Only components that use a changed value, read a changed variable, have random macros or
+        have conditions with another result are expanded again.
         """
         last, values = self._last, filling.all_values
         seen = list(map(values.get, self.names))
+        why_off = [self.members[i].why_off(filling.facts) for i in self._conditional]
         if last is None or (last.counter, last.layout) != (filling.counter, filling.layout):
             made: list[Fragment | Verdict] = [
-                _NOT_FILLED_IN if member.has_macros else member.expand(filling, filling.state)[0]
+                _NOT_FILLED_IN
+                if member.has_macros or member.conditions
+                else member.expand(filling, filling.state)[0]
                 for member in self.members
             ]
             walk = self._expand_in_order(filling, made)
         else:
             made = last.made.copy()
             outdated = self._outdated(last, seen, filling.dice)
+            if last.why_off != why_off:
+                outdated.update(
+                    i
+                    for i, was, now in zip(self._conditional, last.why_off, why_off, strict=True)
+                    if was != now
+                )
             walk = self._expand_outdated(filling, made, last.walk, outdated)
-        self._last = _Last(filling.counter, filling.layout, filling.dice, seen, made, walk)
+        self._last = _Last(filling.counter, filling.layout, filling.dice, seen, why_off, made, walk)
         return Expanded(made, walk.left)
 
     def _expand_outdated(
@@ -446,7 +489,7 @@ class ComponentDependences(NamedTuple):
 def component_dependences(
     members: Iterable[CompiledComponent], fields: Fields, lore: SpeechSources
 ) -> ComponentDependences:
-    """Return the components that depend on what is said in the chat, by index.
+    """Return the components that depend on what is said in the chat or on the moment, by index.
 
     Each variable that such a component sets depends on what is said, too.
 
@@ -458,10 +501,8 @@ def component_dependences(
     found: dict[int, Dependence] = {}
     said, of_fields = lore, field_dependences(fields)
     for index, member in enumerate(members):
-        if not member.component.enabled or member.template is None:
-            continue
-        why = template_dependence(member.template, said, fields=of_fields)
-        if why is None:
+        why = member.dependence(said, fields=of_fields)
+        if why is None or member.template is None:
             continue
         found[index] = why
         uses = member.template.uses

@@ -30,6 +30,7 @@ from evennia_ai.engine.errors import TemplateError
 from evennia_ai.engine.prompt.components import (
     PromptComponent,
 )
+from evennia_ai.engine.prompt.conditions import Facts
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.fragments import (
     Layout,
@@ -291,6 +292,8 @@ class Filling:
     values: Mapping[str, str]
     """The values that templates may name, except the fields of the card."""
     fields: Fields | None = None
+    facts: Facts = field(default_factory=dict)
+    """The facts that conditions of components and notes test."""
     state: MacroState = EMPTY_STATE
     """The variables that earlier texts set, and the work that they used."""
     _by_role: dict[tuple[Role, bool], Mapping[str, str]] = field(

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, NamedTuple, get_args
 from pydantic import Field
 
 from evennia_ai.engine.foreign.fields import Must, plain_form
-from evennia_ai.engine.prompt.components import DEFAULT_ORDER, HISTORY_ID, PromptComponent
+from evennia_ai.engine.prompt.components import DEFAULT_ORDER, HISTORY_ID, PromptComponent, When
 from evennia_ai.engine.prompt.expansion import CompiledComponent, CompiledComponents, ComponentSet
 from evennia_ai.engine.prompt.filling import Filling, MacroState, MacroStore
 from evennia_ai.engine.prompt.fragments import Claim, Fragment, SharedMessage, make_fragment
@@ -17,7 +17,6 @@ from evennia_ai.engine.prompt.messages import Role, Trust
 from evennia_ai.engine.prompt.prefix_rules import (
     SpeechSources,
     restrict_fragment,
-    template_dependence,
 )
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import Verdict, not_expanded
@@ -71,6 +70,8 @@ class AuthorsNote:
     revision: int = 0
     off: str = ""
     """The reason why the note is disabled; "" if it is not."""
+    when: When = ""
+    """Conditions on facts of the game. The note is only in a prompt while all are met."""
 
     @property
     def injection_depth(self) -> int:
@@ -191,8 +192,8 @@ def _at_its_place(
     lore: SpeechSources,
 ) -> Fragment | Verdict:
     """Return a note's fragment, moved next to the component that the note names, if any."""
-    note, template = notes.notes[index], notes.compiled.members[index].template
-    if not note.place or not isinstance(made, Fragment) or template is None:
+    note, member = notes.notes[index], notes.compiled.members[index]
+    if not note.place or not isinstance(made, Fragment):
         return made
     shared = message_next_to(note, index, components=components)
     if shared is None:
@@ -203,7 +204,7 @@ def _at_its_place(
     else:
         placed = _move_next_to(made, note, shared, filling.counter)
     inherited = components.dependences(lore)
-    why = template_dependence(template, inherited.said, fields=inherited.fields)
+    why = member.dependence(inherited.said, fields=inherited.fields)
     return restrict_fragment(placed, why, layout=filling.layout, counter=filling.counter)
 
 
@@ -332,5 +333,6 @@ def _component(note: AuthorsNote, index: int) -> PromptComponent:
         injection_order=note.order,
         placement="history",
         trust=note.trust,
+        when=note.when,
         revision=note.revision,
     )

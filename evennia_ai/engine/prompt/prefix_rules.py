@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 
 from evennia_ai.engine.errors import ComponentValueError, TemplateError
 from evennia_ai.engine.prompt.components import HISTORY_ID, PromptComponent
+from evennia_ai.engine.prompt.conditions import Condition, passing_fact
 from evennia_ai.engine.prompt.filling import Fields
 from evennia_ai.engine.prompt.fragments import DYNAMIC, Claim, Fragment, Layout, make_fragment
 from evennia_ai.engine.prompt.memo import Slot, typed_frozen
@@ -115,6 +116,15 @@ def template_dependence(
         if said.any_variable is not None:
             found.append(said.any_variable)
     return max(found, key=lambda one: one.repeats, default=None)
+
+
+def conditions_dependence(conditions: tuple[Condition, ...]) -> Dependence | None:
+    """Return why a text with these conditions depends on the moment; None if it does not.
+
+    Conditions on facts that are the same in every turn, such as the room, make no difference.
+    """
+    passing = passing_fact(conditions)
+    return Dependence(f"is active or not by {passing}", repeats=False) if passing else None
 
 
 def field_dependences(fields: Fields) -> dict[str, Dependence]:

@@ -17,9 +17,6 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, get_args
 
 from pydantic import Field
 
-from evennia_ai.engine.lorebook.conditions import (
-    ENTRY_FILTERS,
-)
 from evennia_ai.engine.lorebook.decorators import (
     MAX_KEYS,
 )
@@ -35,6 +32,9 @@ from evennia_ai.engine.lorebook.entry import (
 )
 from evennia_ai.engine.lorebook.rules import CLOCKS
 from evennia_ai.engine.prompt.components import MAX_CONTENT, MAX_DEPTH
+from evennia_ai.engine.prompt.conditions import (
+    ENTRY_FILTERS,
+)
 from evennia_ai.engine.prompt.messages import Role
 from evennia_ai.formats.lorebooks.values import (
     MAX_COUNT,

@@ -24,15 +24,6 @@ from pydantic.alias_generators import to_camel
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import one_line
 from evennia_ai.engine.foreign.fields import read_leniently
-from evennia_ai.engine.lorebook.conditions import (
-    CHARACTER_NAME,
-    CHARACTER_TAGS,
-    CONDITION_TESTS,
-    ENTRY_FILTERS,
-    GENERATION_KIND,
-    Condition,
-    Test,
-)
 from evennia_ai.engine.lorebook.entry import (
     AT_MENTION,
     MENTIONINGS,
@@ -51,6 +42,15 @@ from evennia_ai.engine.lorebook.entry import (
     Timing,
 )
 from evennia_ai.engine.lorebook.rules import ClockName
+from evennia_ai.engine.prompt.conditions import (
+    CHARACTER_NAME,
+    CHARACTER_TAGS,
+    CONDITION_TESTS,
+    ENTRY_FILTERS,
+    GENERATION_KIND,
+    Condition,
+    Test,
+)
 from evennia_ai.formats.lorebooks.entry_fields import (
     APP_FIELDS,
     FIELDS,

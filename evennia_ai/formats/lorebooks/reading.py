@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import one_line
-from evennia_ai.engine.lorebook.conditions import EVENT_KIND
 from evennia_ai.engine.lorebook.decorators import (
     MAX_KEYS,
     Absent,
@@ -30,6 +29,7 @@ from evennia_ai.engine.lorebook.entry import (
     Timing,
 )
 from evennia_ai.engine.prompt.components import MAX_DEPTH
+from evennia_ai.engine.prompt.conditions import EVENT_KIND
 from evennia_ai.engine.prompt.messages import MOVEMENT
 from evennia_ai.engine.prompt.templates.template import compile_template
 from evennia_ai.formats.lorebooks.entry_fields import ROLES

@@ -19,7 +19,6 @@ from pydantic.alias_generators import to_camel, to_snake
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import one_line
 from evennia_ai.engine.foreign.fields import read_leniently
-from evennia_ai.engine.lorebook.conditions import Condition
 from evennia_ai.engine.lorebook.entry import (
     Grouping,
     Logic,
@@ -29,6 +28,7 @@ from evennia_ai.engine.lorebook.entry import (
     SourceName,
     Timing,
 )
+from evennia_ai.engine.prompt.conditions import Condition
 from evennia_ai.engine.prompt.messages import Role
 from evennia_ai.formats.lorebooks.entry_fields import POSITIONS, V3_POSITIONS, Content
 from evennia_ai.formats.lorebooks.extension import (

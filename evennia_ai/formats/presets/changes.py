@@ -28,7 +28,7 @@ _NAMESPACE: Final = UUID("5d1a3d4e-6f0b-4f0e-9a57-2c1f3b8e7d60")
 _COPIED: Final = ("name", "content", "role")
 # Fields of a component that a preset cannot store.
 _NOT_WRITTEN: Final = (
-    *("depth_counts", "description", "volatile", "priority", "required", "scope", "trust"),
+    *("depth_counts", "description", "volatile", "priority", "required", "when", "scope", "trust"),
 )
 _PLAIN: Final = PromptComponent(id=1, key="plain")
 # The values that components of a preset have in the fields that it cannot store. Changed values are

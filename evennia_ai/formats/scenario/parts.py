@@ -29,6 +29,7 @@ from evennia_ai.engine.prompt.components import (
     STATIC_COMPONENTS,
     Grants,
     PromptComponent,
+    When,
     is_plain_int,
 )
 from evennia_ai.engine.prompt.notes import NoteMode, NotePlace
@@ -54,7 +55,7 @@ from evennia_ai.formats.scenario.tables import (
 FIELDS: Final = (
     *("id", "key", "name", "description", "content", "role", "enabled", "is_static"),
     *("injection_depth", "injection_order", "depth_counts", "placement", "volatile", "trust"),
-    *("priority", "required", "scope"),
+    *("priority", "required", "when", "scope"),
 )
 COPIED: Final = tuple(name for name in FIELDS if name not in ("id", "key", "is_static", "scope"))
 FIRST_FREE_ID: Final = 1201
@@ -227,6 +228,7 @@ class NoteRow:
     every: Whole = 1
     mode: NoteMode = "floating"
     place: NotePlace = ""
+    when: When = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,6 @@ from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import check_plain, read_document
 from evennia_ai.engine.foreign.fields import Must
 from evennia_ai.engine.lorebook.book import Lorebook
-from evennia_ai.engine.lorebook.conditions import Fact, Facts
 from evennia_ai.engine.lorebook.decorators import NO_ICONS
 from evennia_ai.engine.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.engine.prompt.assembly.rules import AssemblyRules, read_assembly
@@ -30,6 +29,7 @@ from evennia_ai.engine.prompt.components import (
     Grants,
     PromptComponent,
 )
+from evennia_ai.engine.prompt.conditions import Fact, Facts
 from evennia_ai.engine.prompt.fragments import Layout
 from evennia_ai.engine.prompt.messages import Message, Role, event_message, said
 from evennia_ai.engine.prompt.notes import AuthorsNote

@@ -15,14 +15,6 @@ from typing import Final
 from evennia_ai.engine.compose import Composition, compose_with_lore
 from evennia_ai.engine.inputs import ComposeRules, Inputs
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, Clock, LoreState
-from evennia_ai.engine.lorebook.conditions import (
-    CHARACTER_NAME,
-    CHARACTER_TAGS,
-    GENERATION_KIND,
-    NORMAL,
-    Fact,
-    Facts,
-)
 from evennia_ai.engine.lorebook.entry import SourceName
 from evennia_ai.engine.prompt.assembly.formats import apply_formats
 from evennia_ai.engine.prompt.budget import BudgetRules
@@ -32,6 +24,14 @@ from evennia_ai.engine.prompt.components import (
     PLUGGABLE_IDS,
     STATIC_COMPONENTS,
     PromptComponent,
+)
+from evennia_ai.engine.prompt.conditions import (
+    CHARACTER_NAME,
+    CHARACTER_TAGS,
+    GENERATION_KIND,
+    NORMAL,
+    Fact,
+    Facts,
 )
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.expansion import ComponentSet

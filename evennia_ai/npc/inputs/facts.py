@@ -15,7 +15,9 @@ from django.utils.module_loading import import_string
 from evennia.utils import gametime, logger
 
 from evennia_ai.engine.inputs import Inputs
-from evennia_ai.engine.lorebook.conditions import (
+from evennia_ai.engine.memory.memories import Memory
+from evennia_ai.engine.memory.recalling import Moment
+from evennia_ai.engine.prompt.conditions import (
     EVENT_KIND,
     GENERATION_KIND,
     NORMAL,
@@ -28,8 +30,6 @@ from evennia_ai.engine.lorebook.conditions import (
     Fact,
     Facts,
 )
-from evennia_ai.engine.memory.memories import Memory
-from evennia_ai.engine.memory.recalling import Moment
 from evennia_ai.npc.recording.heard import game_time
 from evennia_ai.npc.senses.events import Event
 from evennia_ai.npc.senses.presence import NPC, ZONE, bystanders, can_see, known_ref
@@ -39,6 +39,7 @@ from evennia_ai.store import memories
 SPEAKER_RANK: Final = "speaker.rank"
 SPEAKER_NAME: Final = "speaker.name"
 HOUR: Final = "time.hour"
+MONTH: Final = "time.month"
 PART: Final = "time.part"
 
 
@@ -87,9 +88,9 @@ def _event_facts(event: Event | None) -> dict[str, Fact]:
 
 
 def _time_facts() -> dict[str, Fact]:
-    """Return hour and part of the day in game time. Empty for a date outside the calendar."""
+    """Return month, hour and part of the day in game time. Empty outside the calendar."""
     now = game_time()
-    return {} if now is None else _facts_at(now.hour)
+    return {} if now is None else {MONTH: now.month, **_facts_at(now.hour)}
 
 
 def _facts_at(hour: int) -> dict[str, Fact]:

@@ -3,6 +3,7 @@
 Everything here is read from the database, so any thread may call it.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
@@ -13,7 +14,14 @@ from evennia_ai.engine.history.corrections import CORRECTS
 from evennia_ai.engine.history.records import Record, RecordKind
 from evennia_ai.npc.speech.reply_acts import Act, acts_of
 from evennia_ai.npc.views.visibility import Seer
-from evennia_ai.store.history.control import EndedTurn, ended_turns, place_in_order, withdrawals
+from evennia_ai.store.history.control import (
+    EndedTurn,
+    Place,
+    ended_turns,
+    place_in_order,
+    withdrawals,
+)
+from evennia_ai.store.history.past_turns import facts_of_turns
 from evennia_ai.store.history.record_rows import ConversationRef, records_from
 
 MOST_RECORDS: Final = 160
@@ -22,6 +30,8 @@ _KINDS: Final = (
     *(RecordKind.USER, RecordKind.EVENT, RecordKind.SUMMARY, RecordKind.CONTROL),
     *(RecordKind.RUN_END, *sorted(_OWN)),
 )
+PLACE: Final = "block:place"
+"""The origin of the fact that says where the NPC is and who is present."""
 _CONTROLLED: Final[Mapping[str, str]] = {
     "reset": "{by} let the conversation start over",
     "undo": "{by} took back what was said here",
@@ -50,6 +60,8 @@ class ChatLine:
     """Seconds since 1970."""
     turn: int | None = None
     """The number of the turn that made the line."""
+    place: str = ""
+    """Where the NPC was and who was present, as its prompt said. Only for its own lines."""
     undo: int = 0
     """How many exchanges `commit_undo` must take back to take back this one. 0 if it cannot."""
     is_corrected: bool = False
@@ -90,54 +102,77 @@ def read_chat(
     gone = withdrawals(records)
     shown = [one for one in records if one.id not in gone and not seer.leaves_out(one)]
     counting = [one for one in shown if one.kind is not RecordKind.CONTROL]
-    exchanges = _Exchanges(ended_turns(where), counting)
+    # Every ended turn has an end record, so older turns made none of these records.
+    ended = sum(one.kind is RecordKind.RUN_END for one in records)
+    exchanges = _Exchanges(ended_turns(where, most=ended + 1), counting)
     lines = [
         line
         for record in shown
         if (line := _line(seer.record(record, shown), exchanges, own_names, display)) is not None
     ]
     own = [line.turn for line in lines if line.is_own and line.turn is not None]
+    lines_here = lines[-most:]
+    places = _places(where, seer, lines_here)
     return Chat(
-        lines=tuple(lines[-most:]),
+        lines=tuple(
+            replace(line, place=places[line.turn]) if line.turn in places and line.is_own else line
+            for line in lines_here
+        ),
         newest_turn=own[-1] if own else None,
         has_older=len(lines) > most or len(newest) == MOST_RECORDS,
     )
+
+
+def _places(where: ConversationRef, seer: Seer, lines: Sequence[ChatLine]) -> dict[int | None, str]:
+    """Return where the NPC was in each turn and who was present, as its prompt said."""
+    numbers = {line.turn for line in lines if line.is_own and line.turn is not None}
+    return {
+        number: record.body[start:end]
+        for number, found in facts_of_turns(where, numbers).items()
+        for record in found
+        if seer.record(record, found).body == record.body and not seer.leaves_out(record)
+        for origin, start, end, *_ in record.meta.get("parts", ())
+        if origin == PLACE
+    }
 
 
 class _Exchanges:
     """The turns of a conversation, by the records that they made."""
 
     def __init__(self, turns: Sequence[EndedTurn], counting: Sequence[Record]) -> None:
-        self._turns: Final = turns
+        self._oldest_first: Final = turns[::-1]
+        self._ends: Final = [one.upto for one in self._oldest_first]
         self._places: Final = {one.id: place_in_order(one) for one in counting}
-        self._undo: Final[dict[str, int]] = {}
-        # The newest exchange comes first, as in `list_exchanges`.
+        own = sorted(self._places[one.id] for one in counting if one.kind in _OWN)
+        by_event: dict[str, list[EndedTurn]] = {}
         for turn in turns:
-            event = _event_of(turn)
-            if event not in self._undo and self._counts(event, counting):
-                self._undo[event] = len(self._undo) + 1
+            by_event.setdefault(_event_of(turn), []).append(turn)
+        counts = (
+            event
+            for event, mine in by_event.items()
+            if event in self._places or any(_is_some_in(own, one) for one in mine)
+        )
+        # The newest exchange comes first, as in `list_exchanges`.
+        self._undo: Final = {event: number for number, event in enumerate(counts, start=1)}
 
     def turn_of(self, record: Record) -> EndedTurn | None:
         """Return the turn that made a record. What came before the turn's event is not of it."""
         place = place_in_order(record)
-        for turn in self._turns:
-            if max(turn.after, self._places.get(turn.event, turn.after)) < place <= turn.upto:
-                return turn
-        return None
+        at = bisect_left(self._ends, place)
+        if at == len(self._ends):
+            return None
+        turn = self._oldest_first[at]
+        begins = max(turn.after, self._places.get(turn.event, turn.after))
+        return turn if begins < place else None
 
     def undo_of(self, turn: EndedTurn) -> int:
         return self._undo.get(_event_of(turn), 0)
 
-    def _counts(self, event: str, counting: Sequence[Record]) -> bool:
-        turns = [one for one in self._turns if _event_of(one) == event]
-        return any(
-            record.id == event
-            or (
-                record.kind in _OWN
-                and any(one.after < place_in_order(record) < one.upto for one in turns)
-            )
-            for record in counting
-        )
+
+def _is_some_in(places: Sequence[Place], turn: EndedTurn) -> bool:
+    """True if one of these sorted places is between the ends of a turn."""
+    at = bisect_right(places, turn.after)
+    return at < len(places) and places[at] < turn.upto
 
 
 def _event_of(turn: EndedTurn) -> str:

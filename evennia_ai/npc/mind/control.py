@@ -5,7 +5,7 @@ and erases nothing (`store/history/control.py`). It is written in the recorder's
 everything that NPCs perceived before.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -27,6 +27,7 @@ from evennia_ai.npc.senses.events import ARRIVE, Event
 from evennia_ai.npc.senses.labels import label_of
 from evennia_ai.npc.senses.presence import NPC, known_ref, room_ref_of, why_gone
 from evennia_ai.npc.tools.speaking import speaking_tools
+from evennia_ai.npc.turn.rehearsal import Rehearsed, rehearse_again
 from evennia_ai.store.history import branches, control, model_requests, record_rows
 from evennia_ai.store.history.branches import Branch
 from evennia_ai.store.history.control import Exchange
@@ -99,19 +100,7 @@ def commit_retry(
     Args:
         hint: A wish for the new answer.
     """
-    if len(hint) > MOST_HINT:
-        raise ControlError(
-            f"The hint has {len(hint)} characters; at most {MOST_HINT} are allowed. Nothing"
-            " was changed."
-        )
-    refuse_busy(npc, where.npc_ref)
-    newest = next(control.list_exchanges(where, waiting=npc.ai.waiting_records()), None)
-    if newest is None or newest.event is None:
-        raise ControlError(
-            f"{npc.key} has given no answer in this conversation that still counts. Nothing was"
-            " changed."
-        )
-    event = newest.event
+    newest, event = _newest_answer(npc, where, hint, waiting=npc.ai.waiting_records())
     _refuse_silent(npc)
     _refuse_gone(npc, where, event)
 
@@ -123,6 +112,38 @@ def commit_retry(
 
     write = partial(control.take_back_answer, where, newest, by=by, hint=hint)
     return _write_later(write).addCallback(answered)
+
+
+def retry_in_branch(
+    npc: NPC, branch: Branch, hint: str = "", *, typist: Any, by: Actor
+) -> "Deferred[Rehearsed]":
+    """Take back the newest answer in a branch, and let the NPC answer the same line again there.
+
+    Raises:
+        BranchError: The NPC is stopped, or a limit is reached. Nothing was changed.
+    """
+    newest, _ = _newest_answer(npc, branch.conversation, hint)
+    _refuse_offline(npc)
+    return rehearse_again(npc, branch, newest, hint=hint, typist=typist, by=by)
+
+
+def _newest_answer(
+    npc: NPC, where: ConversationRef, hint: str, *, waiting: Collection[str] = ()
+) -> tuple[Exchange, Record]:
+    """Return the newest exchange that can be answered again, and its event."""
+    if len(hint) > MOST_HINT:
+        raise ControlError(
+            f"The hint has {len(hint)} characters; at most {MOST_HINT} are allowed. Nothing"
+            " was changed."
+        )
+    refuse_busy(npc, where.npc_ref)
+    newest = next(control.list_exchanges(where, waiting=waiting), None)
+    if newest is None or newest.event is None:
+        raise ControlError(
+            f"{npc.key} has given no answer in this conversation that still counts. Nothing was"
+            " changed."
+        )
+    return newest, newest.event
 
 
 def commit_correction(
@@ -231,6 +252,11 @@ def _refuse_silent(npc: NPC) -> None:
     unable = npc.ai.attention.why_unable()
     if unable:
         raise ControlError(f"{npc.key} does not answer now: {unable}. Nothing was changed.")
+    _refuse_offline(npc)
+
+
+def _refuse_offline(npc: NPC) -> None:
+    """Raise ControlError if the NPC answers without a model, so it would repeat its answer."""
     if runtime().models.of_role("speaker", settings=npc.ai.settings)[0].model.offline:
         raise ControlError(
             f"{npc.key} answers without a model, so a new answer would hardly differ. ai/profile"

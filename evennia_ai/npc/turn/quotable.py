@@ -12,7 +12,7 @@ from evennia_ai.engine.compose import Composition
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.execution_request import ExecutionRequest
 from evennia_ai.engine.lorebook.book import Lorebook
-from evennia_ai.engine.lorebook.conditions import ROOM_KEY
+from evennia_ai.engine.prompt.conditions import ROOM_KEY
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.templates.work import Meter
 from evennia_ai.formats.cards.card import greetings, opening_message

@@ -6,6 +6,7 @@ afterwards, and its calls count against the limits of the builder. The prompt sh
 is now. Only memories that are newer than the start of the branch are left out.
 """
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -13,6 +14,7 @@ from typing import Any, Final
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.errors import EvenniaAIError
 from evennia_ai.engine.history.records import Record, RecordKind, speaker_known_in
 from evennia_ai.engine.prompt.names import wearer_of
@@ -20,6 +22,7 @@ from evennia_ai.npc.inputs.facts import candidates
 from evennia_ai.npc.inputs.gather import gather_turn
 from evennia_ai.npc.model_calls.limits import CallKey, why_halted
 from evennia_ai.npc.recording.heard import CommittedEvent, event_record, minute_of
+from evennia_ai.npc.recording.unanswered import heard_again
 from evennia_ai.npc.runtime import Runtime, runtime
 from evennia_ai.npc.senses.events import HEARD, SPOKEN, Event, Line
 from evennia_ai.npc.senses.labels import label_of
@@ -31,8 +34,9 @@ from evennia_ai.npc.tools.tool import Use
 from evennia_ai.npc.tools.toolbox import Found, Ran, Toolbox
 from evennia_ai.npc.turn.rounds import Composed, Round, composed
 from evennia_ai.npc.turn.turn import Turn
-from evennia_ai.store.history import branches, conversations
+from evennia_ai.store.history import branches, control, conversations
 from evennia_ai.store.history.branches import Branch, BranchError
+from evennia_ai.store.history.control import Exchange
 from evennia_ai.store.history.windows import windows
 
 NOT_DONE: Final = "This is a rehearsal: nothing was done. Go on as if it had been."
@@ -95,7 +99,6 @@ def rehearse(npc: NPC, branch: Branch, text: str, *, typist: Any) -> "Deferred[R
         BranchError: The NPC is stopped, a limit is reached, or too many lines wait in the branch.
     """
     live, by_ref = runtime(), str(typist.id)
-    _check_allowed(npc, live, by_ref)
     part = part_in(npc, branch, typist=typist)
     event = Event(
         kind=part.kind,
@@ -108,8 +111,59 @@ def rehearse(npc: NPC, branch: Branch, text: str, *, typist: Any) -> "Deferred[R
         private=branch.conversation.kind == "private",
         line=Line(player_ref=by_ref),
     )
+
+    async def heard() -> CommittedEvent:
+        where = branch.conversation
+        new = event_record(event, minute=minute_of(live.conf.time_suffix))
+        (said,) = await live.writer.write(partial(conversations.append_each, [(where, new)]))
+        before, record = said
+        return CommittedEvent(event=event, conversation=where, record=record, before=before)
+
+    return _schedule(npc, branch, heard, live=live, by_ref=by_ref)
+
+
+def rehearse_again(
+    npc: NPC, branch: Branch, newest: Exchange, *, hint: str, typist: Any, by: Actor
+) -> "Deferred[Rehearsed]":
+    """Take back the newest answer in the branch, and let the NPC answer the same line again.
+
+    Args:
+        newest: The newest exchange of the branch, which has an event.
+        hint: A wish for the new answer.
+
+    Raises:
+        BranchError: The NPC is stopped, a limit is reached, or too many lines wait in the branch.
+    """
+    live, by_ref, where, event = runtime(), str(typist.id), branch.conversation, newest.event
+    if event is None:
+        raise BranchError("the line that was answered no longer counts; nothing was changed")
+
+    async def heard() -> CommittedEvent:
+        await live.writer.write(partial(control.take_back_answer, where, newest, by=by, hint=hint))
+        again = heard_again(npc, where, event, hint=hint, joined=newest.joined)
+        if again is None:
+            raise BranchError("its speaker is gone, so nobody can be answered")
+        return replace(again, event=replace(again.event, line=Line(player_ref=by_ref)))
+
+    return _schedule(npc, branch, heard, live=live, by_ref=by_ref)
+
+
+def _schedule(
+    npc: NPC,
+    branch: Branch,
+    heard: Callable[[], Awaitable[CommittedEvent]],
+    *,
+    live: Runtime,
+    by_ref: str,
+) -> "Deferred[Rehearsed]":
+    """Run a turn in the branch when it is its time. Fires with the result.
+
+    Args:
+        heard: Commits what the turn answers, and returns it.
+    """
+    _check_allowed(npc, live, by_ref)
     done: Deferred[Rehearsed] = Deferred()
-    play = partial(_play_turn, npc, branch, event, live=live, by_ref=by_ref)
+    play = partial(_play_turn, npc, branch, heard, live=live, by_ref=by_ref)
 
     def ended(outcome: Rehearsed | Failure) -> Failure | None:
         done.callback(outcome)
@@ -145,19 +199,23 @@ def _check_allowed(npc: NPC, live: Runtime, by_ref: str) -> None:
 
 
 async def _play_turn(
-    npc: NPC, branch: Branch, event: Event, *, live: Runtime, by_ref: str
+    npc: NPC,
+    branch: Branch,
+    hear: Callable[[], Awaitable[CommittedEvent]],
+    *,
+    live: Runtime,
+    by_ref: str,
 ) -> Rehearsed:
     """Commit the line, run the turn that answers it, and read the result."""
     where = branch.conversation
     if windows(where.id).remembered_from > branch.begins.segment:
         raise BranchError("the branch was deleted meanwhile, so nothing was said")
-    new = event_record(event, minute=minute_of(live.conf.time_suffix))
-    (said,) = await live.writer.write(partial(conversations.append_each, [(where, new)]))
-    before, record = said
-    heard = CommittedEvent(event=event, conversation=where, record=record, before=before)
+    heard = await hear()
     turn = Rehearsal(npc, heard, live, branch=branch, by_ref=by_ref)
     await turn.run()
-    since = (one for one in branches.records_in_branch(branch) if int(one.id) >= int(record.id))
+    since = (
+        one for one in branches.records_in_branch(branch) if int(one.id) >= int(heard.record.id)
+    )
     return Rehearsed(records=tuple(since), problems=tuple(turn.problems))
 
 

@@ -13,7 +13,7 @@ from evennia_ai.formats.lorebooks.editing.typed import place_in_words
 from evennia_ai.npc.views.withheld.viewer import Viewer
 from evennia_ai.store.authored.lorebooks import LOREBOOKS, StoredBook
 
-_TOKENS: Final = Slot[Mapping[str, int]]("tokens of entries, as viewers see them")
+_ENTRIES: Final = Slot[tuple["SeenEntry", ...]]("entries, as viewers see them")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +63,10 @@ def see_book(
     stored: StoredBook, book: Lorebook, viewer: Viewer, *, locks: Mapping[str, str]
 ) -> SeenBook:
     """Return a book as a viewer may see it. `locks` has the locks of its entries by uid."""
-    tokens = _entry_tokens(book)
-    seen = [one for one in book.entries if viewer.may_view(locks.get(one.uid, ""))]
+    entries = _seen_entries(book)
+    seen = entries
+    if any(locks.values()):
+        seen = tuple(one for one in entries if viewer.may_view(locks.get(one.uid, "")))
     return SeenBook(
         name=stored.name,
         revision=stored.revision,
@@ -74,12 +76,12 @@ def see_book(
         locks=stored.locks,
         notices=tuple(book.notices),
         assigned=tuple(LOREBOOKS.assigned_to(stored.name)),
-        entries=tuple(_see_entry(one, tokens=tokens[one.uid]) for one in seen),
-        hidden=len(book.entries) - len(seen),
+        entries=seen,
+        hidden=len(entries) - len(seen),
     )
 
 
-def _see_entry(entry: LoreEntry, *, tokens: int) -> SeenEntry:
+def _see_entry(entry: LoreEntry) -> SeenEntry:
     return SeenEntry(
         uid=entry.uid,
         name=entry.name,
@@ -91,14 +93,13 @@ def _see_entry(entry: LoreEntry, *, tokens: int) -> SeenEntry:
         place=place_in_words(entry),
         order=entry.order,
         text=entry.template.source,
-        tokens=tokens,
+        tokens=ESTIMATE.count(entry.template.source),
     )
 
 
-def _entry_tokens(book: Lorebook) -> Mapping[str, int]:
-    """Return the tokens of each entry by its uid. They are counted once for each revision."""
-    known = book.memo.get(_TOKENS)
+def _seen_entries(book: Lorebook) -> tuple[SeenEntry, ...]:
+    """Return all entries of a book. They are made once for each revision."""
+    known = book.memo.get(_ENTRIES)
     if known is None:
-        known = {entry.uid: ESTIMATE.count(entry.template.source) for entry in book.entries}
-        book.memo[_TOKENS] = known
+        known = book.memo[_ENTRIES] = tuple(map(_see_entry, book.entries))
     return known

@@ -9,8 +9,10 @@ from threading import local
 from typing import Final
 
 from evennia_ai.engine.compose import Composition, compose, compose_with_lore
+from evennia_ai.engine.history.records import Record
 from evennia_ai.engine.history.turn.replay import turn_report
 from evennia_ai.engine.inputs import Inputs
+from evennia_ai.engine.prompt.messages import Message
 from evennia_ai.engine.prompt.report import Report, make_report
 from evennia_ai.engine.prompt.trace import Verdict
 from evennia_ai.npc.views.recomposing import PastInputs, PastReader
@@ -49,18 +51,29 @@ def past_inputs_for(seer: Seer, turn: StoredTurn) -> PastInputs:
     return visible_past(seer, past_reader().inputs(turn))
 
 
-def sent_report(seer: Seer, turn: StoredTurn, reader: PastReader) -> Report:
+def sent_report(
+    seer: Seer,
+    turn: StoredTurn,
+    reader: PastReader,
+    *,
+    found: Sequence[Record] | None = None,
+    rebuilt: Sequence[Message] = (),
+) -> Report:
     """Return the report of a past turn's prompt for the viewer.
 
     It shows the prompt that was sent. If something in it is hidden from the viewer, it shows the
     prompt that would have been sent without that.
 
+    Args:
+        found: The records that the turn's manifest names, if the caller has read them already.
+        rebuilt: The messages of the turn, if the caller has replayed it already.
+
     Raises:
         ReplayError: The prompt cannot be rebuilt.
         NotReadBackError: Something may be hidden, but the inputs cannot be read back to find out.
     """
-    records = record_rows.records(turn.manifest.record_ids)
-    report = turn_report(turn.manifest, records)
+    records = record_rows.records(turn.manifest.record_ids) if found is None else found
+    report = turn_report(turn.manifest, records, rebuilt)
     if not seer.may_hide:
         seer.note_reading(records)
         return report

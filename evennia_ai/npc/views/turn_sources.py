@@ -21,11 +21,11 @@ from evennia_ai.engine.history.records import Record
 from evennia_ai.engine.history.turn.manifest import TurnManifest
 from evennia_ai.engine.inputs import Inputs
 from evennia_ai.engine.knowledge.meta_prompt import TOOL as KNOWLEDGE_TOOL
-from evennia_ai.engine.lorebook.conditions import Fact
 from evennia_ai.engine.lorebook.entry import SourceName
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.prompt.assembly.rules import PLAIN
 from evennia_ai.engine.prompt.components import NO_GRANTS, Scope, of_npc
+from evennia_ai.engine.prompt.conditions import Fact
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.formats.cards.card import card_from_text
 from evennia_ai.formats.cards.components import CARD_KEYS

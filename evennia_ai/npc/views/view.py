@@ -15,12 +15,12 @@ from evennia_ai.engine.inputs import ComposeRules
 from evennia_ai.engine.knowledge.meta_prompt import POLICY, RESTRICTED_POLICY
 from evennia_ai.engine.knowledge.meta_prompt import TOOL as KNOWLEDGE_TOOL
 from evennia_ai.engine.lorebook.book import Lorebook
-from evennia_ai.engine.lorebook.conditions import CHARACTER_NAME, CHARACTER_TAGS, Fact, Facts
 from evennia_ai.engine.lorebook.entry import SourceName
 from evennia_ai.engine.lorebook.same_book import linked_world, with_own_book
 from evennia_ai.engine.prompt.assembly.formats import apply_formats
 from evennia_ai.engine.prompt.assembly.rules import read_assembly
 from evennia_ai.engine.prompt.components import NO_GRANTS, Grants, PromptComponent, Scope
+from evennia_ai.engine.prompt.conditions import CHARACTER_NAME, CHARACTER_TAGS, Fact, Facts
 from evennia_ai.engine.prompt.contexts import CONVERSATION, PromptContext
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.expansion import ComponentSet
@@ -400,6 +400,7 @@ def _note(note: StoredNote, npc_name: str) -> AuthorsNote:
         every=note.every,
         mode=note.mode,
         place=note.place,
+        when=note.when,
         revision=note.revision,
         off="" if note.enabled else f"off: note/on {called} turns it on",
     )

@@ -4,7 +4,8 @@ A builder can name a profile of models, but only the admin's settings have addre
 `evennia_ai.npc.npc_settings` stores the values, and who changed them.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, Final, Literal, get_args
 
@@ -114,6 +115,70 @@ class NPCSettings:
         fits = wanted_tokens < profile.context_tokens
         reply_tokens = wanted_tokens if fits else profile.reply_tokens
         return replace(profile, sampling=sampling, reply_tokens=reply_tokens)
+
+
+_SPLIT: Final = re.compile(r"[\s,]+")
+_LIMIT: Final = re.compile(r"(\w+)\s*=\s*([0-9]{1,15}(?:\.[0-9]{1,9})?)")
+
+
+def _number(text: str) -> Any:
+    """Return the number in `text`, or `text` itself if it is no number."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _whole(text: str) -> Any:
+    return int(text) if re.fullmatch(r"-?[0-9]{1,15}", text) else text
+
+
+def _words(text: str) -> list[str]:
+    return [] if text.lower() == "none" else [word for word in _SPLIT.split(text) if word]
+
+
+def _limits(text: str) -> dict[str, float]:
+    if text.lower() == "none":
+        return {}
+    if _LIMIT.sub("", text).strip(" ,"):
+        raise SettingError(
+            "Limits are written like calls_per_minute=5, dollars_per_day=0.5. Nothing was changed."
+        )
+    found = _LIMIT.findall(text)
+    return {name: float(most) if "." in most else int(most) for name, most in found}
+
+
+_READERS: Final[Mapping[str, Callable[[str], Any]]] = {
+    "mode": str.lower,
+    "odd_replies": str.lower,
+    **dict.fromkeys(("temperature", "top_p", "talkativeness"), _number),
+    **dict.fromkeys(("cooldown_seconds", "engagement_seconds", "tick_seconds"), _number),
+    **dict.fromkeys(("reply_tokens", "hop_limit"), _whole),
+    **dict.fromkeys(("languages", "react_to"), _words),
+    "limits": _limits,
+}
+
+
+def read_typed(name: str, text: str) -> Any:
+    """Return the value of a setting that a builder typed.
+
+    An unreadable text is returned as it is, and `check_settings` refuses it.
+
+    Raises:
+        SettingError: The text is no list of limits.
+    """
+    return _READERS.get(name, str)(text)
+
+
+def typed_value(value: Any) -> str:
+    """Return the value of a setting as a builder types it, "" for None."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}={most}" for name, most in value.items()) or "none"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    if value is None:
+        return ""
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 USUAL: Final = NPCSettings()

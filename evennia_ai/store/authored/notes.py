@@ -17,6 +17,7 @@ from evennia_ai.engine.prompt.components import (
     MAX_DEPTH,
     Order,
     Scope,
+    When,
     of_npc,
 )
 from evennia_ai.engine.prompt.messages import Role
@@ -70,6 +71,8 @@ class StoredNote:
     """
     order: Order = DEFAULT_ORDER
     """The order among texts at the same depth, low values first."""
+    when: When = ""
+    """Conditions on facts of the game. The note is only in a prompt while all are met."""
     enabled: bool = True
     revision: int = 0
 

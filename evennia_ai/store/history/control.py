@@ -421,8 +421,8 @@ class EndedTurn(NamedTuple):
     """The ids of earlier records that the turn answered as well."""
 
 
-def ended_turns(conversation: ConversationRef) -> list[EndedTurn]:
-    """Return the newest turns that have ended, newest first.
+def ended_turns(conversation: ConversationRef, *, most: int = _MOST_TURNS) -> list[EndedTurn]:
+    """Return the newest turns that have ended, at most so many, newest first.
 
     Every ended turn has an end record, in the order of the turns. Turns and records are matched by
     counting: in an imported transcript, the turn numbers in the records are those of the other
@@ -430,10 +430,10 @@ def ended_turns(conversation: ConversationRef) -> list[EndedTurn]:
     """
     rows = models.Turn.objects.filter(conversation_id=conversation.id).exclude(state="open")
     rows = rows.exclude(outcome=WITHOUT_END).order_by("-number")
-    told = rows.values_list("number", "event_record_id", "manifest")[:_MOST_TURNS]
+    told = rows.values_list("number", "event_record_id", "manifest")[:most]
     newest = ends_of_turns(conversation.id).order_by("-segment", "-seq")
     newest = newest.values_list("segment", "seq")
-    ends = [*newest[: _MOST_TURNS + 1], (0, 0)]
+    ends = [*newest[: most + 1], (0, 0)]
     return [
         EndedTurn(
             number=number,

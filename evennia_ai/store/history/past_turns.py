@@ -17,6 +17,7 @@ from evennia_ai import models
 from evennia_ai.engine.errors import ReplayError
 from evennia_ai.engine.history.projection import message_of, project_records, release_records
 from evennia_ai.engine.history.records import BOOKKEEPING, Record, RecordKind, is_staying
+from evennia_ai.engine.history.turn.manifest import record_ids_in_row
 from evennia_ai.engine.history.turn.replay import Replay, replay_turn
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.messages import Message
@@ -45,13 +46,42 @@ MOST_LOOKED_AT: Final = 2000
 """How many of the newest records are searched for recent words and arrivals."""
 
 
-def replay_stored_turn(turn: StoredTurn) -> Replay:
-    """Rebuild the messages that a past turn sent, and check the turn against its seal."""
-    rebuilt = replay_turn(turn.manifest, records(turn.manifest.sent_ids))
+def replay_stored_turn(turn: StoredTurn, found: Iterable[Record] | None = None) -> Replay:
+    """Rebuild the messages that a past turn sent, and check the turn against its seal.
+
+    Args:
+        found: The records that the turn sent, if the caller has read them already.
+    """
+    if found is None:
+        found = records(turn.manifest.sent_ids)
+    rebuilt = replay_turn(turn.manifest, found)
     if rebuilt.problem:
         return rebuilt
     problem = problem_of_turn(turn.id)
     return Replay(sha256=rebuilt.sha256, problem=problem) if problem else rebuilt
+
+
+_MOST_LAST: Final = 8
+"""Among how many of the last messages of a prompt the facts of the turn are looked for."""
+
+
+def facts_of_turns(
+    conversation: ConversationRef, numbers: Iterable[int]
+) -> Mapping[int, tuple[Record, ...]]:
+    """Return the records with the facts that ended the prompts of these turns, by turn."""
+    rows = models.Turn.objects.filter(conversation_id=conversation.id, number__in=[*numbers])
+    last = {
+        number: record_ids_in_row(manifest)[-_MOST_LAST:]
+        for number, manifest in rows.values_list("number", "manifest")
+    }
+    blocks = models.Record.objects.filter(
+        pk__in={int(one) for ids in last.values() for one in ids},
+        kind=RecordKind.CONTEXT_BLOCK.value,
+    )
+    found = {record.id: record for record in records_from(blocks)}
+    return {
+        number: tuple(found[one] for one in ids if one in found) for number, ids in last.items()
+    }
 
 
 def newest_turns(npc_ref: str, count: int) -> tuple[StoredTurn, ...]:

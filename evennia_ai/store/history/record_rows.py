@@ -12,7 +12,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, cast
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from evennia_ai import models
 from evennia_ai.engine.history.records import (
@@ -160,7 +160,24 @@ def insert_records(rows: Sequence[NewRow]) -> tuple[Record, ...]:
     return tuple(map(_record_of, _insert(rows), rows))
 
 
-def _record_of(pk: int, row: models.Record | NewRow) -> Record:
+class _Row(NamedTuple):
+    """The columns of a row that a record is made of. It is faster than an object of the model."""
+
+    pk: int
+    conversation_id: int
+    segment: int
+    seq: int
+    kind: str
+    role: str
+    name: str
+    body: str
+    meta: str
+    content_sha256: str
+    sha256: str
+    created_at: float
+
+
+def _record_of(pk: int, row: models.Record | NewRow | _Row) -> Record:
     """Return the record that a reader of this row will get."""
     return Record(
         id=str(pk),
@@ -189,7 +206,10 @@ def totals_of(row: models.Record | NewRow) -> MessageTotals:
 
 
 def records_from(rows: Iterable[Any]) -> tuple[Record, ...]:
-    """Return the records of rows."""
+    """Return the records of rows, which may be a query."""
+    if isinstance(rows, QuerySet):
+        found = map(_Row._make, rows.values_list(*_Row._fields))
+        return tuple(_record_of(row.pk, row) for row in found)
     return tuple(map(record_from, rows))
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from django.db.models import Q
+
 from evennia_ai import models
 from evennia_ai.engine.errors import ReplayError
 from evennia_ai.engine.history.records import RecordKind
@@ -59,14 +61,19 @@ def problem_of_turn(turn_id: int) -> str:
     not checked: `verify` does that.
     """
     row = models.Turn.objects.select_related("conversation").get(pk=turn_id)
-    seals = Seals()
     holders = models.Record.objects.filter(
         conversation_id=row.conversation_id,
         kind__in=[kind.value for kind in _HOLDERS],
         meta__contains=f'"{SEAL}',
-    )
+    ).order_by("segment", "seq")
+    own = Q(kind=RecordKind.RUN_END.value, meta__contains=f'"turn":{row.number}')
+    later = Q(kind__in=[kind.value for kind in _HOLDERS if kind is not RecordKind.RUN_END])
+    found = records_from(holders.filter(own | later))
+    if any(one.kind is RecordKind.SNAPSHOT for one in found):
+        found = records_from(holders)  # the seals of a transcript have other numbers
+    seals = Seals()
     try:
-        for record in records_from(holders.order_by("segment", "seq")):
+        for record in found:
             seals.add_record(record)
     except ValueError as error:
         return f"the records with the seals of turns cannot be read: {error}"

@@ -5,6 +5,7 @@ A bulk edit makes one revision: all ticked entries get the value, or none of the
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
@@ -28,6 +29,7 @@ from evennia_ai.store.authored.components import shown_outlets
 from evennia_ai.store.authored.life_cycle import Revision
 from evennia_ai.store.authored.lorebooks import StoredBook
 from evennia_ai.web.site.differing import difference_values
+from evennia_ai.web.site.kept import make_or_foresee
 from evennia_ai.web.site.page import Page, read_seen_revision
 
 MOST_LINTS: Final = 200
@@ -45,7 +47,7 @@ def get_visible_book(page: Page, name: str) -> StoredBook:
     return stored
 
 
-def edit_ticked(page: Page, name: str) -> HttpResponseBase:
+def edit_ticked(page: Page, name: str) -> None:
     """Change all entries that are ticked in the form of a book's page, as one revision.
 
     Raises:
@@ -68,7 +70,6 @@ def edit_ticked(page: Page, name: str) -> HttpResponseBase:
             data = change_entry(data, uid, fields)
     text = json.dumps(data, ensure_ascii=False)
     lorebooks.save_book(name, text, by=page.actor, seen_revision=seen)
-    return HttpResponseRedirect(reverse("evennia_ai:book", kwargs={"name": name}))
 
 
 def _wanted(form: Mapping[str, str]) -> dict[str, Any]:
@@ -139,7 +140,12 @@ class BookRevisionPage(Page):
         """
         self._seen(name, number)
         seen = read_seen_revision(request.POST.get("seen", ""))
-        lorebooks.LOREBOOKS.revert(name, number, by=self.actor, seen_revision=seen)
+        revert = partial(
+            lorebooks.LOREBOOKS.revert, name, number, by=self.actor, seen_revision=seen
+        )
+        foreseen = make_or_foresee(self, revert)
+        if foreseen is not None:
+            return self.render_values({**self.page_values(name, number), "foreseen": foreseen})
         return HttpResponseRedirect(reverse("evennia_ai:book", kwargs={"name": name}))
 
     def _seen(self, name: str, number: int) -> Revision[lorebooks.StoredBook]:

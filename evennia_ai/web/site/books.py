@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.urls import reverse
 
 from evennia_ai.formats.lorebooks.entry_fields import TYPED_FIELDS
 from evennia_ai.npc.mind import npc_list
@@ -13,6 +15,7 @@ from evennia_ai.npc.views.books import SeenEntry, see_book
 from evennia_ai.npc.views.parse_cache import attached_book
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.web.site.book_editing import edit_ticked, get_visible_book
+from evennia_ai.web.site.kept import make_or_foresee
 from evennia_ai.web.site.lore_turns import newest_lore_verdicts, usual_npc, verdict_item
 from evennia_ai.web.site.page import Page, name_of, scopes_in_words
 
@@ -67,7 +70,7 @@ class BookPage(Page):
         wanted = self.request.GET.get("find", "")[:80]
         shown = self.request.GET.get("show", "")
         newest = _newest(name, book.entries, self.request.user)
-        found = [entry for entry in book.entries if entry.contains(wanted)]
+        found = [entry for entry in book.entries if not wanted or entry.contains(wanted)]
         if shown == AWAKE:
             found = [entry for entry in found if entry.uid in newest["awake"]]
         else:
@@ -114,8 +117,13 @@ class BookPage(Page):
         }
 
     def post(self, request: HttpRequest, name: str) -> HttpResponseBase:
-        """Change all entries that are ticked."""
-        return edit_ticked(self, name)
+        """Change all entries that are ticked, or say which kept answers that would change."""
+        foreseen = make_or_foresee(self, partial(edit_ticked, self, name))
+        if foreseen is not None:
+            ticked = set(request.POST.getlist("entry"))
+            told = {**self.page_values(name), "foreseen": foreseen, "ticked": ticked}
+            return self.render_values(told)
+        return HttpResponseRedirect(reverse("evennia_ai:book", kwargs={"name": name}))
 
 
 def _newest(name: str, seen: Sequence[SeenEntry], account: Any) -> dict[str, Any]:
@@ -126,8 +134,14 @@ def _newest(name: str, seen: Sequence[SeenEntry], account: Any) -> dict[str, Any
         return {"ref": ref, "npc": "", "turn": None, "awake": {}, "tokens": 0}
     ((number, by_item),) = newest.items()
     last = {item: told[-1] for item, told in by_item.items()}
-    here = ((entry.uid, last.get(verdict_item(name, entry.uid))) for entry in seen)
-    awake = {uid: told.tokens or 0 for uid, told in here if told is not None and told.kept}
+    kept = {item: told.tokens or 0 for item, told in last.items() if told.kept}
+    own = verdict_item(name, "")
+    uids = {entry.uid for entry in seen} if kept else set()
+    awake = {
+        uid: tokens
+        for item, tokens in kept.items()
+        if item.startswith(own) and (uid := item.removeprefix(own)) in uids
+    }
     return {
         "ref": ref,
         "npc": name_of(ref),

@@ -37,6 +37,7 @@ from evennia_ai.store.authored import card_files, cards
 from evennia_ai.store.history import turns
 from evennia_ai.web.site import running_game
 from evennia_ai.web.site.card_fields import NEW_GREETING, count_tokens, form_fields, sum_tokens
+from evennia_ai.web.site.kept import make_or_foresee
 from evennia_ai.web.site.mind import Workbench
 from evennia_ai.web.site.page import Page, read_seen_revision
 
@@ -190,7 +191,7 @@ def save_card_form(page: Page, name: str) -> dict[str, Any] | None:
     """Save all fields of a posted form, or its picture, as one revision of the card.
 
     Return None if it was saved. Else return the values of the form to show again, with a `status`,
-    because something is wrong or because only a preview was wanted.
+    because something is wrong, or because only a preview or the changed kept answers were wanted.
     """
     stored = cards.get_card(name)
     typed = {key: _plain(text) for key, text in page.request.POST.items()}
@@ -210,11 +211,17 @@ def save_card_form(page: Page, name: str) -> dict[str, Any] | None:
         if page.request.POST.get("do") == "picture":
             save_picture(page, replace(stored, sha256=seen, revision=revision))
             return None
-        if stored.sha256 != seen:
-            newest = cards.CARDS.newest_number(name)
-            by = cards.CARDS.last_changed_by(name)
-            raise EditConflictError(f"card '{name}'", revision, newest, by)
-        _save(replace(stored, sha256=seen, revision=revision), typed, page)
+
+        def save() -> None:
+            if stored.sha256 != seen:
+                newest = cards.CARDS.newest_number(name)
+                by = cards.CARDS.last_changed_by(name)
+                raise EditConflictError(f"card '{name}'", revision, newest, by)
+            _save(replace(stored, sha256=seen, revision=revision), typed, page)
+
+        if foreseen := make_or_foresee(page, save):
+            form = _form(page, stored, seen=seen, texts=texts, added=typed.get(NEW_GREETING, ""))
+            return {**form, "revision": revision, "foreseen": foreseen, "status": 200}
     except EvenniaAIError as error:
         form = _form(page, stored, seen=seen, texts=texts, added=typed.get(NEW_GREETING, ""))
         status = 409 if isinstance(error, EditConflictError) else 400

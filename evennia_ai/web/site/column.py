@@ -24,7 +24,7 @@ from evennia_ai.npc.views.why import Because, marked_spans
 BAR_CELLS: Final = 1000
 MOST_ITEMS: Final = 50
 """The most items that are named for one reason. The page shows only the number of the others."""
-MOST_SAID: Final = 40
+MOST_SAID: Final = 24
 """The most messages of the conversation that get rows of their own, the newest. `?all` shows all.
 """
 

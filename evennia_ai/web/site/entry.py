@@ -34,7 +34,7 @@ from evennia_ai.npc.views.parse_cache import attached_book
 from evennia_ai.store.authored import lorebooks
 from evennia_ai.store.authored.lorebooks import StoredBook
 from evennia_ai.web.site import running_game
-from evennia_ai.web.site.kept import foreseen_changes
+from evennia_ai.web.site.kept import make_or_foresee
 from evennia_ai.web.site.next import MOST_TYPED
 from evennia_ai.web.site.page import Page, find_npc_ref, name_of, read_seen_revision
 
@@ -74,22 +74,21 @@ class EntryPage(Page):
         """Save the entry of the form, or say which kept answers that would change."""
         stored = self._book(name, uid)
         typed: dict[str, Any] = dict(_NEW)
-        if request.POST.get("do") == "check":
-            foreseen = foreseen_changes(
-                request.user, lambda: self._saved(stored, uid, _typed(request.POST))
-            )
-            told = self._form(stored, uid, {**typed, **_as_typed(request.POST)})
-            return self.render_values({**told, "foreseen": foreseen})
+        made: list[str] = []
         try:
-            typed = _typed(request.POST)
-            made = self._saved(stored, uid, typed)
+            foreseen = make_or_foresee(
+                self, lambda: made.append(self._saved(stored, uid, _typed(request.POST)))
+            )
         except NotPermittedError:
             raise
         except EvenniaAIError as error:
             told = self._form(stored, uid, {**typed, **_as_typed(request.POST)})
             status = 409 if isinstance(error, EditConflictError) else 400
             return self.render_values({**told, "problem": str(error)}, status=status)
-        where = reverse("evennia_ai:entry", kwargs={"name": name, "uid": made})
+        if foreseen is not None:
+            told = self._form(stored, uid, {**typed, **_as_typed(request.POST)})
+            return self.render_values({**told, "foreseen": foreseen})
+        where = reverse("evennia_ai:entry", kwargs={"name": name, "uid": made[0]})
         return HttpResponseRedirect(f"{where}?saved=1")
 
     def _book(self, name: str, uid: str) -> StoredBook:

@@ -88,11 +88,23 @@ class KeptCasePage(Page):
         return _to_case(name, "accepted")
 
 
-def foreseen_changes(looker: Any, edit: Callable[[], object]) -> dict[str, Any]:
-    """Return which kept answers an edit would give another prompt, as values of a page.
+CHECK: Final = "check"
+"""The field of a form that only asks which kept answers its edit would change."""
 
-    If the edit would be refused, they say why.
+
+def make_or_foresee(page: Page, edit: Callable[[], object]) -> dict[str, Any] | None:
+    """Make an edit, and return None.
+
+    If the form only asks which kept answers the edit would give another prompt, make no edit, and
+    return them as values of the page. If the edit would be refused, the values say why.
+
+    Raises:
+        EvenniaAIError: The edit was refused.
     """
+    if CHECK not in page.request.POST:
+        edit()
+        return None
+    looker = page.request.user
     try:
         found = foresee_edit(edit)
     except EvenniaAIError as error:

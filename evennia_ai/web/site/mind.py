@@ -195,7 +195,7 @@ class MindPage(Workbench):
 
     def _retry(self, ref: str) -> str:
         where, hint = self._conversation(ref), self.request.POST.get("hint", "").strip()
-        running_game.retry(where, hint, by=self.actor)
+        running_game.retry(where, hint, account=self.request.user, by=self.actor)
         return _address(ref, where)
 
     def _correct(self, ref: str) -> str:

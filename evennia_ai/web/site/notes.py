@@ -1,16 +1,19 @@
 """The panel of an NPC's notes and greeting. Notes are texts for one NPC inside its conversation."""
 
+from functools import partial
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
 from evennia_ai.engine.errors import EditConflictError, EvenniaAIError, FormatError
+from evennia_ai.engine.prompt.conditions import parse_conditions
 from evennia_ai.npc.views.parse_cache import parsed_card
 from evennia_ai.store.authored import cards, notes
 from evennia_ai.store.authored.notes import StoredNote
 from evennia_ai.web.site import running_game
 from evennia_ai.web.site.card_fields import list_greetings
+from evennia_ai.web.site.kept import make_or_foresee
 from evennia_ai.web.site.mind import MOST_TYPED, Workbench
 from evennia_ai.web.site.page import read_seen_revision
 
@@ -39,13 +42,15 @@ class NotesPanel(Workbench):
         }
 
     def _tried(self, ref: str) -> dict[str, Any] | None:
-        """Return the lore that would be active at the hour in the address, None without an hour."""
+        """Return what would be in the prompt at the hour in the address, None without an hour."""
         text = self.request.GET.get("hour", "")
         if not text.isdecimal() or len(text) > 2 or int(text) > LAST_HOUR:
             return None
         line = self.request.GET.get("line", "")[:MOST_TYPED].strip()
         made = running_game.preview(ref, line, account=self.request.user, hour=int(text))
-        timed = [one for one in made.report.verdicts if not one.kept and "time." in one.reason]
+        verdicts = made.report.verdicts
+        timed = [one for one in verdicts if not one.kept and "time." in one.reason]
+        left_out = {one.item: one.reason for one in verdicts if not one.kept}
         return {
             "hour": int(text),
             "line": line,
@@ -56,6 +61,11 @@ class NotesPanel(Workbench):
             "asleep": [
                 {"title": made.titles.get(one.item, one.item), "reason": one.reason}
                 for one in timed
+                if one.item not in made.conditional
+            ],
+            "conditional": [
+                {"origin": origin, "when": when, "left_out": left_out.get(origin, "")}
+                for origin, when in made.conditional.items()
             ],
         }
 
@@ -64,11 +74,15 @@ class NotesPanel(Workbench):
         acts = {"save": self._save, "remove": self._remove, "greet": self._greet}
         act = self.act_in_form(acts)
         try:
-            act(ref)
+            foreseen = make_or_foresee(self, partial(act, ref))
         except EvenniaAIError as error:
             status = 409 if isinstance(error, EditConflictError) else 400
             told = self._with_typed(self.page_values(ref))
             return self.render_values({**told, "form_problem": str(error)}, status=status)
+        if foreseen is not None:
+            told = self._with_typed(self.page_values(ref))
+            key = request.POST.get("key", "")
+            return self.render_values({**told, "foreseen": foreseen, "foreseen_of": key})
         where = reverse("evennia_ai:mind_notes", kwargs={"ref": ref})
         return HttpResponseRedirect(f"{where}?saved=1#panel")
 
@@ -77,6 +91,8 @@ class NotesPanel(Workbench):
         fields: dict[str, Any] = {name: _number(typed.get(name, ""), name) for name in _NUMBERS}
         fields["content"] = typed.get("content", "").replace("\r\n", "\n")
         fields["enabled"] = "enabled" in typed
+        fields["when"] = typed.get("when", "").strip()
+        parse_conditions(fields["when"])  # its error names the wrong part
         seen = read_seen_revision(typed.get("seen", ""))
         notes.set_note(ref, typed.get("key", ""), by=self.actor, seen_revision=seen, **fields)
 
@@ -94,7 +110,8 @@ class NotesPanel(Workbench):
 
     def _with_typed(self, told: dict[str, Any]) -> dict[str, Any]:
         """Return the values with the note as it was typed."""
-        typed = {name: self.request.POST.get(name, "") for name in ("key", "content", *_NUMBERS)}
+        names = ("key", "content", "when", *_NUMBERS)
+        typed: dict[str, Any] = {name: self.request.POST.get(name, "") for name in names}
         typed |= {"enabled": "enabled" in self.request.POST}
         known = [
             {**note, **typed} if note["key"] == typed["key"] else note for note in told["notes"]
@@ -106,7 +123,7 @@ class NotesPanel(Workbench):
 
 
 def _values(note: StoredNote) -> dict[str, Any]:
-    names = ("key", "content", "enabled", "revision", *_NUMBERS)
+    names = ("key", "content", "when", "enabled", "revision", *_NUMBERS)
     return {name: getattr(note, name) for name in names}
 
 

@@ -7,12 +7,17 @@ from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 
 from evennia_ai.engine.errors import EvenniaAIError
-from evennia_ai.services.settings.npc import MODE_MEANINGS
+from evennia_ai.services.settings.npc import MODE_MEANINGS, read_typed, typed_value
 from evennia_ai.web.site import running_game
 from evennia_ai.web.site.mind import Workbench
 
 HELP: Final[Mapping[str, tuple[str, str]]] = {
+    "model": (
+        "Another model",
+        "The name of another model at the address of the profile. Empty: the profile's.",
+    ),
     "temperature": ("Temperature", "From 0, the likeliest words, to 2, wild. Empty: the model's."),
+    "top_p": ("Top p", "Above 0, at most 1: only the likeliest words. Empty: the model's."),
     "reply_tokens": (
         "Longest answer in tokens",
         "Three words have about four tokens. Empty: the length of the model's profile.",
@@ -25,6 +30,14 @@ HELP: Final[Mapping[str, tuple[str, str]]] = {
         "Pause between answers in seconds",
         "It answers later what it hears meanwhile. Empty: the game's setting.",
     ),
+    "engagement_seconds": (
+        "How long a conversation goes on, in seconds",
+        "So long it also answers lines that do not name it. Empty: the game's setting.",
+    ),
+    "hop_limit": (
+        "Answers in a row among NPCs",
+        "After so many answers of NPCs to each other it falls silent. Empty: the game's setting.",
+    ),
     "tick_seconds": (
         "Acts on its own after so many seconds",
         "It may then speak without being spoken to. Empty or 0: never.",
@@ -33,9 +46,24 @@ HELP: Final[Mapping[str, tuple[str, str]]] = {
         "What it does while it thinks",
         "A pose that people see if the answer takes long. Empty: the game's line.",
     ),
+    "odd_replies": (
+        "If a reply looks odd",
+        "watch: say and count it; retry: ask the model once more. Empty: the game's setting.",
+    ),
+    "languages": (
+        "Languages that it understands",
+        "Their names with commas. none: no language. Empty: all.",
+    ),
+    "react_to": (
+        "Events that it answers by itself",
+        "Kinds of events with commas, such as arrive, give. Empty: only what is addressed to it.",
+    ),
+    "limits": (
+        "Lower limits",
+        "Such as calls_per_minute=5, dollars_per_day=0.5. Empty: those of the game.",
+    ),
 }
 """The label and the help of the settings that the form changes, by their name."""
-_TEXTS: Final = ("thinking",)
 
 
 class SettingsPanel(Workbench):
@@ -57,7 +85,7 @@ class SettingsPanel(Workbench):
 
     def html_values(self, told: Mapping[str, Any]) -> dict[str, Any]:
         now, typed = told["choices"], self.request.POST
-        shown = {name: typed.get(name, now.own.get(name, "")) for name in HELP}
+        shown = {name: typed.get(name, typed_value(now.own.get(name))) for name in HELP}
         return {
             "modes": [
                 {"key": mode, "meaning": meaning, "is_on": mode == typed.get("mode", now.mode)}
@@ -77,7 +105,11 @@ class SettingsPanel(Workbench):
                 values={
                     "mode": request.POST.get("mode", ""),
                     "profile": request.POST.get("profile") or None,
-                    **{name: _value(name, request.POST.get(name, "")) for name in HELP},
+                    **{
+                        name: read_typed(name, text) if text else None
+                        for name in HELP
+                        for text in [request.POST.get(name, "").strip()]
+                    },
                 },
                 tools=request.POST.getlist("tool"),
                 by=self.actor,
@@ -87,16 +119,3 @@ class SettingsPanel(Workbench):
             return self.render_values(told, status=400)
         where = reverse("evennia_ai:settings", kwargs={"ref": ref})
         return HttpResponseRedirect(f"{where}?saved=1#panel")
-
-
-def _value(name: str, text: str) -> Any:
-    """Return what was typed as the setting's value. An unreadable number is refused later."""
-    typed = text.strip()
-    if not typed:
-        return None
-    if name in _TEXTS:
-        return typed
-    try:
-        return int(typed) if name == "reply_tokens" else float(typed)
-    except ValueError:
-        return typed

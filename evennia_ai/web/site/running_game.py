@@ -33,6 +33,7 @@ from evennia_ai.npc.mind.control import (
     commit_undo,
     open_fresh_branch,
     open_visible_branch,
+    retry_in_branch,
 )
 from evennia_ai.npc.mind.home import Home, home_now
 from evennia_ai.npc.mind.memory_list import ListedMemory, list_memories
@@ -87,6 +88,8 @@ class Preview:
     reasons: tuple[Because, ...]
     titles: Mapping[str, str]
     """The names of its texts, by origin."""
+    conditional: Mapping[str, str]
+    """The conditions of its notes and components, by origin."""
 
 
 def preview(ref: str, line: str, *, account: Any, hour: int | None = None) -> Preview:
@@ -110,7 +113,16 @@ def preview(ref: str, line: str, *, account: Any, hour: int | None = None) -> Pr
         seer = seer_for(account, ref)
         made, report = foreseen_report(seer, inputs)
         seen = seer.seen(inputs).inputs
-        return Preview(report=report, reasons=why_active(seen, made.lore), titles=titles_of(seen))
+        return Preview(
+            report=report,
+            reasons=why_active(seen, made.lore),
+            titles=titles_of(seen),
+            conditional={
+                one.origin: one.component.when
+                for one in (*seen.notes.compiled.members, *seen.components.compiled.members)
+                if one.conditions
+            },
+        )
 
     found: Preview = _in_the_reactor(composed)
     return found
@@ -430,11 +442,8 @@ def say_in_branch(ref: str, text: str, *, account: Any, by: Actor) -> None:
 
     def said() -> None:
         by.check("speaking in a branch")
-        npc_ref, builder = npc_of(ref), builder_of(ref)
-        branch = branches.newest_branch(npc_ref, builder) if builder in refs else None
-        if branch is None:
-            raise SpeechError("Only who opened a branch speaks in it. Nothing was said.")
-        _rehearse(_npc(npc_ref), branch, text, typist=object_of(builder))
+        branch, builder = _own_branch(ref, refs)
+        _rehearse(_npc(npc_of(ref)), branch, text, typist=object_of(builder))
 
     _in_the_reactor(said)
 
@@ -483,9 +492,24 @@ def undo(where: ConversationRef, count: int, *, by: Actor) -> None:
     _in_the_reactor(lambda: commit_undo(_npc(npc_of(where.npc_ref)), where, count, by=by))
 
 
-def retry(where: ConversationRef, hint: str, *, by: Actor) -> None:
-    """Take back the newest answer of a conversation, and let the NPC answer again."""
-    _in_the_reactor(lambda: commit_retry(_npc(where.npc_ref), where, hint, by=by))
+def retry(where: ConversationRef, hint: str, *, account: Any, by: Actor) -> None:
+    """Take back the newest answer of a conversation, and let the NPC answer again.
+
+    Raises:
+        SpeechError: The conversation is a branch that the account did not open.
+        ControlError, BranchError: It has no answer, or the NPC cannot answer now.
+    """
+    npc_ref, refs = npc_of(where.npc_ref), character_refs(account)
+
+    def again() -> Any:
+        npc = _npc(npc_ref)
+        if npc_ref == where.npc_ref:
+            return commit_retry(npc, where, hint, by=by)
+        branch, builder = _own_branch(where.npc_ref, refs)
+        done = retry_in_branch(npc, branch, hint, typist=object_of(builder), by=by)
+        return _keep_reason(npc, branch, done)
+
+    _in_the_reactor(again)
 
 
 def correct(ref: str, record: str, text: str, *, account: Any, by: Actor) -> None:
@@ -567,6 +591,24 @@ def _own_character(refs: Sequence[str]) -> Any:
 
 def _rehearse(npc: Any, branch: Branch, text: str, *, typist: Any) -> None:
     """Say a text in a branch, and keep the reason if there is no answer."""
+    _keep_reason(npc, branch, rehearse(npc, branch, text, typist=typist))
+
+
+def _own_branch(ref: str, refs: Sequence[str]) -> tuple[Branch, str]:
+    """Return the branch with this reference, and the reference of who opened it.
+
+    Raises:
+        SpeechError: It was closed, or none of the characters `refs` opened it.
+    """
+    npc_ref, builder = npc_of(ref), builder_of(ref)
+    branch = branches.newest_branch(npc_ref, builder) if builder in refs else None
+    if branch is None:
+        raise SpeechError("Only who opened a branch speaks in it. Nothing was said.")
+    return branch, builder
+
+
+def _keep_reason(npc: Any, branch: Branch, done: "Deferred[Rehearsed]") -> None:
+    """Keep the reason if a turn in a branch, which is not waited for, gives no answer."""
     ref = branch.conversation.npc_ref
     _no_answer.pop(ref, None)
 
@@ -575,7 +617,7 @@ def _rehearse(npc: Any, branch: Branch, text: str, *, typist: Any) -> None:
             result.trap(EvenniaAIError)
             _no_answer[ref] = str(result.value)
 
-    rehearse(npc, branch, text, typist=typist).addBoth(ended).addErrback(
+    done.addBoth(ended).addErrback(
         lambda failure: logger.log_err(
             f"evennia_ai: a branch of NPC {npc.ai.ref} failed\n{failure.getTraceback()}"
         )

@@ -32,11 +32,11 @@ from evennia_ai.npc.views.trials import Trial, places
 from evennia_ai.npc.views.visibility import Seer
 from evennia_ai.npc.views.why import Because, titles_of, why_active
 from evennia_ai.store import model_calls
-from evennia_ai.store.history import past_turns, turns
+from evennia_ai.store.history import past_turns, record_rows, turns
 from evennia_ai.store.history.branches import npc_of
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.web.site.column import column_of, column_rows, sentences, why_values
-from evennia_ai.web.site.kept import foreseen_changes
+from evennia_ai.web.site.kept import make_or_foresee
 from evennia_ai.web.site.page import Page, name_of
 from evennia_ai.web.site.saving import SEEN, Saver, current_revisions, read_seen_revisions
 from evennia_ai.web.site.trying import (
@@ -75,18 +75,21 @@ class TurnPage(Page):
         self._turn = turn
         seer = self._seer = seer_for(self.request.user, ref)
         unreadable, report = "", None
+        records = record_rows.records(turn.manifest.sent_ids)
+        replay = past_turns.replay_stored_turn(turn, records)
         if trial.edits:
             self._past = past_inputs_for(seer, turn)
             report = trial_report(self._past, trial)
         else:
             try:
-                report = sent_report(seer, turn, past_reader())
+                report = sent_report(
+                    seer, turn, past_reader(), found=records, rebuilt=replay.messages
+                )
             except ReplayError as error:  # most often because its words were erased
                 unreadable = str(error)
         if report is not None:
             self._read_back(turn, trial)
         is_whole = report is not None and not report.hidden
-        replay = past_turns.replay_stored_turn(turn)
         return {
             "ref": ref,
             "name": name_of(ref),
@@ -179,10 +182,9 @@ class TurnPage(Page):
             seen=read_seen_revisions(request.POST.getlist(SEEN)),
         )
         save = partial(saver.save, trial, places(past.inputs))
-        if request.POST.get("do") == "check":
-            foreseen = foreseen_changes(request.user, save)
+        foreseen = make_or_foresee(self, save)
+        if foreseen is not None:
             return self.render_values({**self.page_values(ref, number), "foreseen": foreseen})
-        save()
         where = reverse("evennia_ai:turn", kwargs={"ref": ref, "number": number})
         return HttpResponseRedirect(f"{where}?{trial_query(trial, saved=str(len(trial.edits)))}")
 

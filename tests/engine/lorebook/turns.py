@@ -7,9 +7,9 @@ from evennia_ai.engine.lorebook.activation.activation import Activation
 from evennia_ai.engine.lorebook.activation.passes import activate_lore
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, Clock, LoreState
 from evennia_ai.engine.lorebook.book import Lorebook
-from evennia_ai.engine.lorebook.conditions import Facts
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.lorebook.scan.window import Scan
+from evennia_ai.engine.prompt.conditions import Facts
 from evennia_ai.engine.prompt.dice import Dice
 from tests.engine.lorebook.builders import DICE, WORDS, a_scan
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.engine.lorebook.conditions import (
+from evennia_ai.engine.lorebook.entry import Anchor, LoreEntry, Mention
+from evennia_ai.engine.prompt.conditions import (
     EVENT_KIND,
     NPC_KEY,
     NPC_TAGS,
@@ -15,7 +16,6 @@ from evennia_ai.engine.lorebook.conditions import (
     ZONES,
     Condition,
 )
-from evennia_ai.engine.lorebook.entry import Anchor, LoreEntry, Mention
 from evennia_ai.formats.lorebooks.books import read_book
 from evennia_ai.formats.lorebooks.editing.edits import change_entry
 from tests.engine.lorebook.builders import a_book, a_world_entry, an_entry

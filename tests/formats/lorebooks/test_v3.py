@@ -2,7 +2,6 @@
 
 import pytest
 
-from evennia_ai.engine.lorebook.conditions import CHARACTER_NAME, Condition
 from evennia_ai.engine.lorebook.entry import (
     NO_GROUPS,
     NO_RECURSION,
@@ -12,6 +11,7 @@ from evennia_ai.engine.lorebook.entry import (
     Recursion,
     Timing,
 )
+from evennia_ai.engine.prompt.conditions import CHARACTER_NAME, Condition
 from evennia_ai.formats.lorebooks.books import read_book, unwrap_book
 from evennia_ai.formats.lorebooks.conversion import as_v3, as_world
 from tests.engine.lorebook.builders import a_book, an_entry

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from evennia_ai.engine.lorebook.book import Lorebook
-from evennia_ai.engine.lorebook.conditions import (
+from evennia_ai.engine.lorebook.entry import Grouping, LoreEntry, Recursion, Timing
+from evennia_ai.engine.prompt.conditions import (
     CHARACTER_NAME,
     CHARACTER_TAGS,
     GENERATION_KIND,
     Condition,
 )
-from evennia_ai.engine.lorebook.entry import Grouping, LoreEntry, Recursion, Timing
 from evennia_ai.formats.lorebooks.books import read_book
 from tests.engine.lorebook.builders import a_world_entry
 

@@ -210,16 +210,19 @@ class LoreBooks(CardWork):
         was = LOREBOOKS.revisions(name)[-1]
         what = f"lorebook {name}"
         changes = self._differences(name, number, text_of(was), then.source)
-        if not (yield from self.goes_back(what, number, changes=changes)):
+        revert = partial(LOREBOOKS.revert, name, number, by=self.actor, seen_revision=was.number)
+        if not (yield from self.goes_back(what, number, changes=changes, revert=revert)):
             return
-        self._go_back(then, was)
+        self._go_back(then, was, revert)
 
     @waits
-    def _go_back(self, then: StoredBook, was: Revision[StoredBook]) -> Steps:
-        name, number, by = then.name, then.revision, self.actor
+    def _go_back(
+        self, then: StoredBook, was: Revision[StoredBook], revert: Callable[[], StoredBook]
+    ) -> Steps:
+        name, number = then.name, then.revision
 
         def go() -> tuple[StoredBook, int]:
-            back = LOREBOOKS.revert(name, number, by=by, seen_revision=was.number)
+            back = revert()
             return back, named.entry_count(back)
 
         back, entries = yield store_book(go, len(then.source))

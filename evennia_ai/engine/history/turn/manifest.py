@@ -243,6 +243,17 @@ class TurnManifest(PromptFigures):
         return cls(**values)
 
 
+def record_ids_in_row(row: bytes) -> tuple[str, ...]:
+    """Return the ids of the records of a turn's messages, in order, from the row of the turn.
+
+    It is faster than to parse the whole manifest.
+
+    Raises:
+        ReplayError: The row cannot be read.
+    """
+    return tuple(map(str, accumulate(json.loads(text_in_row(row))["messages"]["records"])))
+
+
 _LEVEL: Final = 4
 """How hard zlib tries. Higher levels take longer and save little here."""
 

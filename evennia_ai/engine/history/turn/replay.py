@@ -9,6 +9,7 @@ message does not shift the comparison of the others.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher, unified_diff
+from functools import lru_cache
 from itertools import takewhile
 from typing import Final, Literal, NamedTuple
 
@@ -16,6 +17,7 @@ from evennia_ai.engine.errors import ReplayError
 from evennia_ai.engine.history.records import Record, content_sha256
 from evennia_ai.engine.history.turn.manifest import RecordedMessage, TurnManifest
 from evennia_ai.engine.history.turn.sending import Handle, parse_tools, sent_messages
+from evennia_ai.engine.lorebook.book import Unmatched
 from evennia_ai.engine.prompt.messages import Message, ToolSpec, messages_sha256
 from evennia_ai.engine.prompt.report import Report, report_message
 from evennia_ai.engine.prompt.trace import Verdict
@@ -100,13 +102,18 @@ def replay_messages(manifest: TurnManifest, records: Iterable[Record]) -> tuple[
     return messages
 
 
-def turn_report(manifest: TurnManifest, records: Iterable[Record]) -> Report:
+def turn_report(
+    manifest: TurnManifest, records: Iterable[Record], rebuilt: Sequence[Message] = ()
+) -> Report:
     """Return the report that explains a past turn's prompt.
+
+    Args:
+        rebuilt: The messages of the turn, if the caller has replayed it already.
 
     Raises:
         ReplayError: The prompt cannot be rebuilt.
     """
-    rebuilt = replay_messages(manifest, records)
+    rebuilt = rebuilt or replay_messages(manifest, records)
     return Report(
         messages=tuple(
             report_message(message, kept.tokens)
@@ -126,13 +133,22 @@ def _all_verdicts(manifest: TurnManifest) -> tuple[Verdict, ...]:
     own = [verdict for verdict in manifest.verdicts if verdict.stage == "activate"]
     judged = {verdict.item for verdict in own}
     silent = [
-        Verdict(stage="activate", item=f"lore:{label}", kept=False, reason=silence.reason)
+        verdict
         for silence in manifest.silent
-        for label in silence.labels()
-        if f"lore:{label}" not in judged
+        for verdict in _silent_verdicts(silence)
+        if verdict.item not in judged
     ]
     later = (verdict for verdict in manifest.verdicts if verdict.stage != "activate")
     return (*own, *silent, *later)
+
+
+@lru_cache(maxsize=8)  # pages show the same turns, or turns after each other
+def _silent_verdicts(silence: Unmatched) -> tuple[Verdict, ...]:
+    """Return a verdict on each entry of a group."""
+    return tuple(
+        Verdict(stage="activate", item=f"lore:{label}", kept=False, reason=silence.reason)
+        for label in silence.labels()
+    )
 
 
 def _rebuild_message(message: RecordedMessage, by_id: Mapping[str, Record]) -> Message:

@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 from evennia_ai.engine.errors import TemplateError
 from evennia_ai.engine.lorebook.activation.candidate import ActiveEntry
 from evennia_ai.engine.lorebook.book import Lorebook, is_moved
-from evennia_ai.engine.lorebook.conditions import LASTING_FACTS
 from evennia_ai.engine.lorebook.entry import LoreEntry
 from evennia_ai.engine.prompt.components import Grant
 from evennia_ai.engine.prompt.dice import Dice
@@ -23,6 +22,7 @@ from evennia_ai.engine.prompt.prefix_rules import (
     NO_SOURCES,
     Dependence,
     SpeechSources,
+    conditions_dependence,
     template_dependence,
 )
 from evennia_ai.engine.prompt.templates.template import Template
@@ -95,8 +95,7 @@ def entry_dependence(entry: LoreEntry) -> Dependence | None:
         return named
     if not entry.constant or entry.grouping.names or _waits_for_keys(entry):
         return BY_KEY
-    passing = next((one.fact for one in entry.conditions if one.fact not in LASTING_FACTS), None)
-    return Dependence(f"is active or not by {passing}", repeats=False) if passing else None
+    return conditions_dependence(entry.conditions)
 
 
 def _waits_for_keys(entry: LoreEntry) -> bool:

@@ -26,12 +26,12 @@ from evennia_ai.engine.lorebook.activation.reasons import (
     sticky_reason,
 )
 from evennia_ai.engine.lorebook.activation.timers import Timers
-from evennia_ai.engine.lorebook.conditions import Facts, unmet_condition
 from evennia_ai.engine.lorebook.entry import NO_GATES, NO_TIMING, LoreEntry
 from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.lorebook.scan.hit_cache import ANYWHERE, FoundKey
 from evennia_ai.engine.lorebook.scan.key_index import ALWAYS, EntryKeys
 from evennia_ai.engine.lorebook.scan.window import Window
+from evennia_ai.engine.prompt.conditions import Facts, unmet_condition
 from evennia_ai.engine.prompt.memo import typed_frozen
 
 PassKind = Literal["first", "recursion", "widened"]

@@ -53,10 +53,10 @@ from evennia_ai.engine.lorebook.activation.reasons import (
 )
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, Clock, LoreState, Timers
 from evennia_ai.engine.lorebook.book import Lorebook, containment_in_words
-from evennia_ai.engine.lorebook.conditions import Facts
 from evennia_ai.engine.lorebook.rules import PRESET_FLAGS, ActivationRules, PresetFlags
 from evennia_ai.engine.lorebook.scan.hit_cache import FED
 from evennia_ai.engine.lorebook.scan.window import Scan
+from evennia_ai.engine.prompt.conditions import Facts
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.memo import Slot
 from evennia_ai.engine.prompt.templates.work import LORE_WORK, Meter, OutOfWorkError

@@ -11,9 +11,8 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any, Final, get_args
 
-from evennia_ai.engine.errors import EvenniaAIError, FormatError
+from evennia_ai.engine.errors import ComponentValueError, EvenniaAIError, FormatError
 from evennia_ai.engine.lorebook.book import mention_in_words
-from evennia_ai.engine.lorebook.conditions import CONDITION_TESTS
 from evennia_ai.engine.lorebook.entry import (
     AT_MENTION,
     MENTIONINGS,
@@ -24,6 +23,7 @@ from evennia_ai.engine.lorebook.entry import (
 )
 from evennia_ai.engine.lorebook.scan.regex.pattern import Refused, has_slashes, read_pattern
 from evennia_ai.engine.prompt.components import MAX_DEPTH
+from evennia_ai.engine.prompt.conditions import parse_conditions
 from evennia_ai.engine.text.columns import clip_text, escape_controls
 from evennia_ai.formats.lorebooks.entry_fields import TYPED_FIELDS, LoreField, Typed
 from evennia_ai.formats.lorebooks.values import Step
@@ -202,24 +202,11 @@ def parse_questions(text: str) -> list[dict[str, Any]]:
     """Parse typed conditions: `<fact> <test> <value>, <value>; <fact> <test> <value>`."""
     if text.lower() == NOTHING:
         return []
-    return [_question(part) for part in text.split(";") if part.strip()]
-
-
-def _question(text: str) -> dict[str, Any]:
-    words = text.split(maxsplit=2)
-    if len(words) < 3:
-        raise TypedError(
-            f"'{text.strip()}' is not a condition; write <fact> <test> <value>, <value>, with one"
-            f" of the tests {', '.join(CONDITION_TESTS)}. Nothing was changed."
-        )
-    fact, test, values = words
-    return {"fact": fact, "test": test.lower(), "values": [_value(v) for v in parse_keys(values)]}
-
-
-def _value(text: str) -> Any:
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    return parse_number(text) if _NUMBER.fullmatch(text) else text
+    try:
+        parsed = parse_conditions(text)
+    except ComponentValueError as error:
+        raise TypedError(f"{error}. Nothing was changed.") from error
+    return [{"fact": one.fact, "test": one.test, "values": [*one.values]} for one in parsed]
 
 
 DEFAULT: Final = "default"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evennia_ai.engine.lorebook.conditions import CONDITION_TESTS, Condition, unmet_condition
+from evennia_ai.engine.prompt.conditions import CONDITION_TESTS, Condition, unmet_condition
 
 
 def asks(test, *values, fact="fact", **more):

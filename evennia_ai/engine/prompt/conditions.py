@@ -1,13 +1,18 @@
-"""Conditions of entries: tests of facts of the game, such as the room or the speaker.
+"""Conditions of texts: tests of facts of the game, such as the room, the speaker or the hour.
 
 A condition names a fact, a test and the values to compare. It is data and contains no code. A
-condition on an unknown fact is not met, and the verdict on the entry says so. An entry's filters by
-NPC, tag, zone, kind of event and kind of speaker are conditions, too.
+condition on an unknown fact is not met, and the verdict on the text says so. Lore entries,
+components and notes have conditions. An entry's filters by NPC, tag, zone, kind of event and kind
+of speaker are conditions, too.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal, get_args
+
+from evennia_ai.engine.errors import ComponentValueError
 
 # The value of one fact. A fact with several texts, such as tags or zones, is a tuple.
 Fact = str | int | float | bool | tuple[str, ...]
@@ -74,6 +79,58 @@ class Condition:
     def __str__(self) -> str:
         """Render the condition as builders write it: fact, test and values."""
         return f"{self.fact} {self.test} {', '.join(map(str, self.values))}"
+
+
+_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,15}(\.[0-9]{1,15})?")
+_SIGNS: Final[Mapping[str, Test]] = {">=": "at_least", "<=": "at_most"}
+"""Signs that builders may type instead of the words of a test."""
+_FORM: Final = (
+    "<fact> <test> <value>, <value>, with a semicolon between two conditions, and one of the tests"
+    f" {', '.join(CONDITION_TESTS)}, >= and <="
+)
+
+
+@lru_cache(maxsize=1024)
+def parse_conditions(text: str) -> tuple[Condition, ...]:
+    """Parse conditions as builders type them, such as `time.hour >= 18; npc.tags has_any tired`.
+
+    Raises:
+        ComponentValueError: A part of the text is not a condition. The error names that part.
+    """
+    return tuple(_parsed(part.strip()) for part in text.split(";") if part.strip())
+
+
+def _parsed(text: str) -> Condition:
+    fact, sign, given = (*text.split(maxsplit=2), "", "")[:3]
+    test = next((one for one in CONDITION_TESTS if one == sign.lower()), _SIGNS.get(sign))
+    values = tuple(_value(one.strip()) for one in given.split(",") if one.strip())
+    if test is None or not values:
+        raise ComponentValueError("when", text, _FORM)
+    if test in ("at_least", "at_most") and not all(map(_is_number, values)):
+        raise ComponentValueError("when", text, f"{fact} {sign} and a number")
+    return Condition(fact=fact, test=test, values=values)
+
+
+def _value(text: str) -> str | int | float | bool:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if _NUMBER.fullmatch(text):
+        return float(text) if "." in text else int(text)
+    return text
+
+
+def are_conditions(text: str) -> bool:
+    """True if `parse_conditions` can parse the text."""
+    try:
+        parse_conditions(text)
+    except ComponentValueError:
+        return False
+    return True
+
+
+def passing_fact(conditions: tuple[Condition, ...]) -> str:
+    """Return the first tested fact that depends on the event or on the time; "" if none does."""
+    return next((one.fact for one in conditions if one.fact not in LASTING_FACTS), "")
 
 
 def unmet_condition(conditions: tuple[Condition, ...], facts: Facts) -> str:
