@@ -26,6 +26,7 @@ from evennia_ai.engine.prompt.components import STATIC_IDS, PromptComponent, Sco
 from evennia_ai.npc.inputs.shipped_providers import GOALS
 from evennia_ai.npc.npc_settings import change_settings, settings_of
 from evennia_ai.npc.senses.presence import FACTION
+from evennia_ai.npc.tools.registry import choose_tools
 from evennia_ai.npc.writings import Writing
 from evennia_ai.store.authored import cards, components, lorebooks, notes
 from server.logins import Login, Logins
@@ -209,9 +210,12 @@ def _become(made: Any, kind: type[Any], **attributes: Any) -> None:
 
 
 def _give_goals(person: Person) -> str:
+    """Give an NPC its goals, its factions and its tools."""
     npc = _tagged(f"npc:{person.id}")
     for faction in person.factions:
         npc.tags.add(faction, category=FACTION)
+    if person.tools:
+        choose_tools(npc, [*settings_of(npc).tools, *person.tools], by=BY)
     if npc.attributes.has(GOALS):
         return ""
     npc.attributes.add(GOALS, list(person.goals))

@@ -70,6 +70,7 @@ class Person:
     fallback_line: str
     goals: tuple[str, ...]
     factions: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
 
     @property
@@ -132,6 +133,9 @@ class Ferry:
     boat: str
     home: str
     away: str
+    over: str
+    """What people aboard see on the way to the other shore."""
+    back: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -138,9 +138,9 @@ def begin(part: Part) -> None:
     ferry = content().ferry
     if part.id == "slack":
         _gather(part)
-        _sail(ferry.home, ferry.away, "Oren slips the rope. The water has stopped talking.")
+        _sail(ferry.home, ferry.away, ferry.over)
     elif part.id == "turning":
-        _sail(ferry.away, ferry.home, "Oren says that the Slee does not wait, and does not either.")
+        _sail(ferry.away, ferry.home, ferry.back)
         _gather(part)
     else:
         _gather(part)
@@ -183,10 +183,10 @@ def _sail(start: str, end: str, text: str) -> None:
     here, there = tagged(f"room:{start}"), tagged(f"room:{end}")
     if boat is None or here is None or there is None:
         return
-    _show(start, f"{text} The Patience puts out.")
+    _show(start, "The Patience puts out.")
     for way in boat.exits:
         way.destination = there
     for way in ObjectDB.objects.filter(db_destination=boat):
         way.location = there
-    _show(content().ferry.boat, f"{text} After a while there are planks alongside: {there.key}.")
+    _show(content().ferry.boat, text)
     _show(end, "The Patience comes alongside.")

@@ -6,10 +6,16 @@ from evennia.objects.objects import DefaultExit, DefaultObject, DefaultRoom
 from evennia.utils.create import create_object
 
 from evennia_ai.engine.errors import EvenniaAIError
+from evennia_ai.npc.senses.presence import HasMind, is_character
 from evennia_ai.npc.speech.output import escape_block, show_pose
 from evennia_ai.npc.tools.items import hand_over
 from evennia_ai.npc.writings import Writing, writing_by
 from world.evening import TAG, content, learn, part_now, tagged
+
+
+def is_visitor(someone: Any) -> bool:
+    """True for a character of a player, false for NPCs, things and None."""
+    return someone is not None and is_character(someone) and not isinstance(someone, HasMind)
 
 
 class Place(DefaultRoom):
@@ -27,7 +33,7 @@ class Place(DefaultRoom):
         """Let a player who enters learn the finding. Evennia calls this hook."""
         super().at_object_receive(moved_obj, source_location, **kwargs)
         finding = self.db.finding or self._finding_of_the_island
-        if finding and moved_obj.has_account:
+        if is_visitor(moved_obj):
             learn(moved_obj, finding)
 
     @property
@@ -54,7 +60,7 @@ class Scenery(DefaultObject):
     def at_desc(self, looker: Any = None, **kwargs: Any) -> None:
         """Let a player who looks learn the finding. Evennia calls this hook."""
         super().at_desc(looker=looker, **kwargs)
-        if looker is not None and looker.has_account:
+        if is_visitor(looker):
             learn(looker, self.db.finding or "")
 
 
@@ -94,7 +100,7 @@ class GreyLetter(Writing):
         """Let Brida or Pell act on the letter that somebody gave them. Evennia calls this hook."""
         super().at_post_move(source_location, **kwargs)
         keeper, giver = self.location, source_location
-        if giver is None or not getattr(giver, "has_account", False):
+        if not is_visitor(giver):
             return
         if keeper == tagged("npc:brida"):
             show_pose(keeper, "reads one line, opens the stove, and watches the letter to the end.")
