@@ -1,16 +1,25 @@
 """The typeclasses of the demo: rooms, exits and things that take part in its evening."""
 
-from typing import Any
+from typing import Any, Final
 
 from evennia.objects.objects import DefaultExit, DefaultObject, DefaultRoom
 from evennia.utils.create import create_object
 
+from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import EvenniaAIError
-from evennia_ai.npc.senses.presence import HasMind, is_character
+from evennia_ai.engine.memory.memories import MOST_IMPORTANT, Memory
+from evennia_ai.npc.inputs.facts import hours_now
+from evennia_ai.npc.senses.labels import label_of
+from evennia_ai.npc.senses.presence import HasMind, is_character, known_ref
 from evennia_ai.npc.speech.output import escape_block, show_pose
 from evennia_ai.npc.tools.items import hand_over
+from evennia_ai.npc.upkeep.remembering import keep_memory
 from evennia_ai.npc.writings import Writing, writing_by
+from evennia_ai.services.settings.conf import conf
+from evennia_ai.store.memories import NEW
 from world.evening import TAG, content, learn, part_now, tagged
+
+BY: Final = trusted("the demo world")
 
 
 def is_visitor(someone: Any) -> bool:
@@ -105,14 +114,33 @@ class GreyLetter(Writing):
         if keeper == tagged("npc:brida"):
             show_pose(keeper, "reads one line, opens the stove, and watches the letter to the end.")
             learn(giver, "trusted")
+            _let_remember(giver, "{name} gave Brida her letter back, and told nobody about it.")
         elif keeper == tagged("npc:pell"):
             show_pose(keeper, "changes the round cap for the peaked one, reads, and sits down.")
             learn(giver, "spoilt")
+            _let_remember(giver, "{name} handed Brida's letter to Pell as harbourmaster.")
             _give_receipt(keeper, giver)
         else:
             return
         # Nobody has the letter any more. It is not deleted here, because `give` still names it.
         self.location = None
+
+
+def _let_remember(giver: Any, text: str) -> None:
+    """Let the people of the salt run remember what a player did."""
+    for npc in filter(None, (tagged(f"npc:{one.id}") for one in content().npcs if one.factions)):
+        now = hours_now()
+        memory = Memory(
+            id=NEW,
+            text=text.format(name=label_of(npc, giver)),
+            about=known_ref(npc, giver),
+            importance=MOST_IMPORTANT,
+            created_at=now,
+            recalled_at=now,
+            place_ref=str(npc.location.id) if npc.location else "",
+            author=BY.name,
+        )
+        keep_memory(npc.ai.ref, memory, by=BY, most=conf().memory.kept)
 
 
 def _give_receipt(pell: Any, giver: Any) -> None:
