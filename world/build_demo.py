@@ -198,7 +198,7 @@ def _begin_evening(content: DemoContent) -> str:
                 _become(made, KINDS[thing.kind], finding=thing.finding)
     create_script(evening.Evening)
     evening.forget()
-    evening.begin(content.evening[0])
+    evening.set_habits(content.evening[0])
     return f"the evening, in {len(content.evening)} parts"
 
 

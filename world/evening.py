@@ -144,12 +144,17 @@ def begin(part: Part) -> None:
         _gather(part)
     else:
         _gather(part)
+    set_habits(part)
+    for room_id, text in part.sounds.items():
+        _show(room_id, text)
+
+
+def set_habits(part: Part) -> None:
+    """Give each person the habits of this part of the evening."""
     for person in content().npcs:
         npc = tagged(f"npc:{person.id}")
         if npc is not None:
             npc.attributes.add(HABITS, part.habits.get(person.id, []))
-    for room_id, text in part.sounds.items():
-        _show(room_id, text)
 
 
 def _show(room_id: str, text: str) -> None:
