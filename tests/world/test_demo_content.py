@@ -159,7 +159,7 @@ def test_harbour_book_shows_depth_positions_constant_and_sticky_entries() -> Non
     book = shared("harbour")
     entries = list(entries_of(book["data"]))
     assert book["spec"] == "lorebook_v3"
-    assert (book["data"]["scan_depth"], book["data"]["recursive_scanning"]) == (4, True)
+    assert (book["data"]["scan_depth"], book["data"]["recursive_scanning"]) == (1, True)
     assert {entry.get("position") for entry in entries} >= {"before_char", "after_char"}
     assert sum(entry["constant"] for entry in entries) == 1
     used = {word for entry in entries for word, _ in decorators(entry["content"])}
