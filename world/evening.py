@@ -78,7 +78,10 @@ def lore_facts(npc: NPC, event: Event | None) -> Mapping[str, Fact]:
 
 
 class Evening(DefaultScript):
-    """The clock of the demo: `db.part` is the part of the evening, `db.passed` its seconds so far."""
+    """The clock of the demo.
+
+    `db.part` is the part of the evening, and `db.passed` are its seconds so far.
+    """
 
     def at_script_creation(self) -> None:
         """Begin before the evening slack. Evennia calls this hook."""

@@ -15,8 +15,9 @@ Welcome ashore. The people here answer when you speak to them.
     |wlook tide board|n              things tell more when looked at
     |wevening|n                      what the tide does, and what you have found out
 
-Whoever you name answers; whoever you are already talking with answers too. |whelp evening walk|n says
-what there is to do here. Builders find ten commands in |whelp tour|n.
+Whoever you name answers; whoever you are already talking with answers too.
+
+|whelp evening walk|n says what there is to do here. Builders find ten commands in |whelp tour|n.
         """,
     },
     {

@@ -12,7 +12,14 @@ from evennia_ai.store import memories
 from tests.docs.village import tagged
 from world import evening
 
-SECRETS = ("Wagtail", "ship's oak", "doctor's coach", "nine feet", "to the fourteenth", "find a door")
+SECRETS = (
+    "Wagtail",
+    "ship's oak",
+    "doctor's coach",
+    "nine feet",
+    "to the fourteenth",
+    "find a door",
+)
 """Words of the layers below the rumour."""
 
 FIRST = {
