@@ -36,24 +36,25 @@ _NEVER_SEEN: Final[dict[ClockName, int]] = {"turns": 1, "messages": 2, "seconds"
 EVERYDAY_WORDS: Final = frozenset(
     """
     a about after again all also always am an and another any are around as ask at away bad be
-    because before begin believe best better book books bring but buy by call came can care careful
-    carry change come cost costs could day days did dinner do does done door down drink each eat
-    eats end enough evening ever every eye eyes face far fast father feel few find fine first food for
-    found friend friends from gave get give glad go going gone good great had hand hands happy hard
-    has have he head hear heard hello help her here him his home hope house how hungry hurry i idea
-    if in inside into is it job joke just keep kind know known large last late later laugh leave
-    leaving left less let letter letters life light like listen little live long look looking lost
-    lot love made make man many maybe me mean meet mine mind minute money more morning most mother
-    move much must my name near need never new news next nice night no noise not nothing now of off
-    often oh old on once one only open or other our out over own pay pays people person place places
-    play please price prices question quick quiet quite read ready really remember rest right room
-    run said same saw say says see seen sell sent she should show silence since sit sleep slow small
-    so some somebody someone something soon sorry sound speak stand start stay steps still stop
-    story such sure take talk tell than thank thanks that the their them then there these they thing
-    things think this those though time times to today together tomorrow tonight too town truth try
-    two under until up us use very wait walk want warm was watch water way we welcome well were what
-    when where which while who why will wish with without woman wonder word words work works world
-    worry would write wrong year years yes yesterday yet you young your yours
+    because before begin believe best better book books bring but buy by call came can care
+    careful carry change come cost costs could day days did dinner do does done door down drink
+    each eat eats end enough evening ever every eye eyes face far fast father feel few find fine
+    first food for found friend friends from gave get give glad go going gone good great had hand
+    hands happy hard has have he head hear heard hello help her here him his home hope house how
+    hungry hurry i idea if in inside into is it job joke just keep kind know known large last late
+    later laugh leave leaving left less let letter letters life light like listen little live long
+    look looking lost lot love made make man many maybe me mean meet mind mine minute money more
+    morning most mother move much must my name near need never new news next nice night no noise
+    not nothing now of off often oh old on once one only open or other our out over own pay pays
+    people person place places play please price prices question quick quiet quite read ready
+    really remember rest right room run said same saw say says see seen sell sent she should show
+    silence since sit sleep slow small so some somebody someone something soon sorry sound speak
+    stand start stay steps still stop story such sure take talk tell than thank thanks that the
+    their them then there these they thing things think this those though time times to today
+    together tomorrow tonight too town truth try two under until up us use very wait walk want
+    warm was watch water way we welcome well were what when where which while who why will wish
+    with without woman wonder word words work works world worry would write wrong year years yes
+    yesterday yet you young your yours
     """.split()  # noqa: SIM905 - as a list these words would need three pages
 )
 """Words that people say in most conversations in English, whatever the conversation is about."""
