@@ -221,3 +221,35 @@ def test_people_moved_by_builders_stay_where_they_are(played: Any) -> None:
     played.types("evening/on\nevening/on\nevening/on")
     assert oren.location == tagged("room:chapel")
     assert tagged("room:aboard").exits[0].destination == tagged("room:landing")
+
+
+def test_evening_passes_while_somebody_plays_and_begins_again_when_nobody_does(
+    played: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = evening._clock()
+    players = [1]
+    monkeypatch.setattr(evening.SESSIONS, "account_count", lambda: players[0])
+    clock.at_repeat()
+    assert clock.db.passed == 0
+    with override_settings(DEMO_EVENING=True):
+        beats = evening.part_now().seconds // evening.BEAT_SECONDS
+        for _ in range(beats - 1):
+            clock.at_repeat()
+        assert evening.part_now().id == "waiting"
+        clock.at_repeat()
+        assert evening.part_now().id == "slack"
+        assert tagged("npc:oren").location == tagged("room:aboard")
+        players[0] = 0
+        clock.at_repeat()
+        assert evening.part_now().id == "waiting"
+        assert tagged("npc:oren").location == tagged("room:landing")
+
+
+def test_people_of_the_demo_tick_where_its_evening_passes() -> None:
+    from world import build_demo
+
+    with override_settings(DEMO_EVENING=True, DEMO_PASSWORDS=None):
+        names = [name for name, _ in build_demo._parts(evening.read_content())]
+    assert [name for name in names if name.startswith("tick:")] == [
+        f"tick:{person.id}" for person in evening.read_content().npcs
+    ]
