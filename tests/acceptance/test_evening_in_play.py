@@ -113,9 +113,9 @@ def plays(player: Connection, builder: Connection, lines: tuple[tuple[str, str],
             builder.send("evening/on")
             player.wait_for(until, seconds=60)
         elif typed == "!letter":
-            shown(builder, "@teleport anna = chapel", until="Teleported")
+            shown(builder, "@teleport anna = the chapel without a bell", until="Teleported")
             shown(player, "get letter", until="seven letters")
-            shown(builder, "@teleport anna = office", until="Teleported")
+            shown(builder, "@teleport anna = the harbour office", until="Teleported")
             player.wait_for("One room, three hooks", seconds=60)
         elif typed.startswith("!"):
             room = {"!inn": "the dry oar", "!steps": "the bell steps"}[typed]
