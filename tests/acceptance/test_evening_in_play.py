@@ -18,8 +18,8 @@ pytestmark = pytest.mark.server
 
 SCRIPT = {
     "replies": [
-        {"when": "in the cellar", "reply": "*wipes a glass that is dry* Stew or pie?"},
-        {"when": "And now", "reply": "You know where the hoop is, my dear."},
+        {"when": "in the cellar", "reply": "*counts on* Eleven meshes."},
+        {"when": "And now", "reply": "You know where the hoop is."},
     ]
 }
 SETTINGS = """
@@ -137,13 +137,15 @@ def test_evening_is_played_on_both_ways_and_spoilt(game: Evennia) -> None:
 
 
 def _asks_a_model(player: Connection, builder: Connection) -> None:
-    """The model's prompt has the secret only for somebody who has found it out."""
-    shown(builder, "ai/profile brida = scripted")
+    """The model's prompt has the secret only for somebody who has found it out.
+
+    Wren has not spoken of it in this game, so it is not in her history either.
+    """
+    shown(builder, "ai/profile wren = scripted")
     shown(player, "evening/again", until="nobody has told you")
-    shown(builder, "@teleport anna = the dry oar", until="Teleported")
-    shown(player, "talk brida = What is in the cellar?", until="Stew or pie")
-    assert "barrel is a door" not in shown(builder, "ai/context brida = full", until="sha256")
+    shown(builder, "@teleport anna = the net loft", until="Teleported")
+    shown(player, "talk wren = What is in the cellar?", until="Eleven meshes")
+    assert "barrel is a door" not in shown(builder, "ai/context wren = full", until="sha256")
     shown(builder, "@tag anna = trusted:found")
-    shown(player, "talk brida = And now? The cellar?", until="where the hoop is")
-    assert "barrel is a door" in shown(builder, "ai/context brida = full", until="sha256")
-    shown(player, "down", until="never flooded")
+    shown(player, "talk wren = And now? The cellar?", until="where the hoop is")
+    assert "barrel is a door" in shown(builder, "ai/context wren = full", until="sha256")
