@@ -17,7 +17,7 @@ from evennia_ai.npc.upkeep.remembering import keep_memory
 from evennia_ai.npc.writings import Writing, writing_by
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.store.memories import NEW
-from world.evening import TAG, content, learn, part_now, tagged
+from world.evening import content, learn, part_now, tagged
 
 BY: Final = trusted("the demo world")
 
@@ -41,14 +41,8 @@ class Place(DefaultRoom):
     def at_object_receive(self, moved_obj: Any, source_location: Any, **kwargs: Any) -> None:
         """Let a player who enters learn the finding. Evennia calls this hook."""
         super().at_object_receive(moved_obj, source_location, **kwargs)
-        finding = self.db.finding or self._finding_of_the_island
         if is_visitor(moved_obj):
-            learn(moved_obj, finding)
-
-    @property
-    def _finding_of_the_island(self) -> str:
-        stage = content().ferry.away
-        return "crossed" if self.tags.has(f"room:{stage}", category=TAG) else ""
+            learn(moved_obj, self.db.finding or "")
 
 
 class Way(DefaultExit):

@@ -13,9 +13,8 @@ from world.help_entries import HELP_ENTRY_DICTS
 
 ROOT = DEMO.parents[1]
 NOT_TEXTS = {"facts.yaml", "questions.yaml"}
-FINDINGS_IN_PLACES = {"crossed"}
-"""Findings that the code gives. All others belong to a room or a thing, or to the letter."""
-LETTER_GIVES = {"letter", "trusted", "spoilt", "knock"}
+BY_CODE = {"letter", "trusted", "spoilt", "knock"}
+"""Findings that the code gives. All others belong to a room or a thing."""
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +104,7 @@ def test_each_person_keeps_something_back_until_something_changes_their_mind(
 
 def test_every_finding_of_lore_and_locks_can_be_found_and_has_a_text(content: DemoContent) -> None:
     given = {one.finding for one in (*content.rooms, *content.objects)} - {""}
-    given |= FINDINGS_IN_PLACES | LETTER_GIVES
+    given |= BY_CODE
     assert given == set(content.findings)
     rows = [entry for path in (DEMO / "lorebooks").glob("*.json") for entry in entries(path)]
     tested = {
