@@ -5,6 +5,7 @@ from evennia.commands.default.cmdset_character import CharacterCmdSet as Default
 from evennia.commands.default.cmdset_session import SessionCmdSet as DefaultSessionCmdSet
 from evennia.commands.default.cmdset_unloggedin import UnloggedinCmdSet as DefaultUnloggedinCmdSet
 
+from commands.evening import CmdEvening, CmdKnock
 from commands.pose import CmdPose
 from evennia_ai import AICmdSet
 
@@ -13,13 +14,15 @@ class CharacterCmdSet(DefaultCharacterCmdSet):
     """The commands of a character that is being played."""
 
     def at_cmdset_creation(self) -> None:
-        """Add the commands of evennia_ai, and a safe `pose`.
+        """Add the commands of evennia_ai, a safe `pose`, and those of the demo's evening.
 
         Your own game needs only the line with the commands of evennia_ai.
         """
         super().at_cmdset_creation()
         self.add(AICmdSet)
         self.add(CmdPose)
+        self.add(CmdEvening)
+        self.add(CmdKnock)
 
 
 class AccountCmdSet(DefaultAccountCmdSet):

@@ -17,26 +17,32 @@ from evennia.accounts.models import AccountDB
 from evennia.objects.models import ObjectDB
 from evennia.server.initial_setup import LIMBO_DESC
 from evennia.server.models import ServerConfig
-from evennia.utils.create import create_object
+from evennia.utils.create import create_object, create_script
 from evennia.utils.utils import class_from_module
 
 from evennia_ai.engine.actors import trusted
 from evennia_ai.engine.errors import EvenniaAIError, UnknownComponentError
 from evennia_ai.engine.prompt.components import STATIC_IDS, PromptComponent, Scope, of_npc
+from evennia_ai.npc.inputs.shipped_providers import GOALS
+from evennia_ai.npc.npc_settings import change_settings, settings_of
+from evennia_ai.npc.senses.presence import FACTION
+from evennia_ai.npc.tools.registry import choose_tools
+from evennia_ai.npc.writings import Writing
 from evennia_ai.store.authored import cards, components, lorebooks, notes
 from server.logins import Login, Logins
+from world import evening
 from world.demo_content import (
     DEMO,
     Book,
     DemoContent,
     Note,
     Person,
-    Place,
     Thing,
-    Way,
     Wiki,
     read_content,
 )
+from world.demo_content import Place as Room
+from world.demo_content import Way as Exit
 from world.demo_knowledge import (
     bind_wiki,
     edition_of,
@@ -45,6 +51,7 @@ from world.demo_knowledge import (
     renew_wiki,
     wiki_folder,
 )
+from world.typeclasses import Basket, Place, Scenery, Way
 
 DEMO_QUESTION: Final = ("oren", "why did the night ferry to Saltholm stop running?")
 # Which login, the name of the character, and the permission.
@@ -75,6 +82,9 @@ ANYBODY_TAKES: Final = "get:all()"
 
 # The fields of static components that the demo sets. The other fields keep the engine's values.
 _STATIC_FIELDS: Final = ("name", "description", "content", "priority", "required")
+
+KINDS: Final = {"scenery": Scenery, "basket": Basket}
+TICK_SECONDS: Final = 60
 
 Make = Callable[[], str]
 
@@ -118,11 +128,16 @@ def _parts(content: DemoContent) -> Iterator[tuple[str, Make]]:
             yield f"exit:{room.id}:{way.to}", partial(_make_exit, room, way)
     for thing in content.objects:
         yield f"object:{thing.id}", partial(_make_thing, thing)
-        yield f"stays:{thing.id}", partial(_keep_thing, thing)
+        if thing.kind != "basket":
+            yield f"stays:{thing.id}", partial(_keep_thing, thing)
     yield from _authored(content)
     for person in content.npcs:
         yield f"npc:{person.id}", partial(_make_npc, person)
         yield f"play:{person.id}", partial(_assign_card, person)
+        yield f"goals:{person.id}", partial(_give_goals, person)
+        if settings.DEMO_EVENING:
+            yield f"tick:{person.id}", partial(_let_tick, person)
+    yield "evening", partial(_begin_evening, content)
     for note in content.notes:
         yield f"note:{note.npc}", partial(_make_note, note)
     for wiki in content.wikis:
@@ -164,6 +179,57 @@ def _of_wiki(wiki: Wiki) -> Iterator[tuple[str, Make]]:
         yield f"search:{npc}", partial(_give_search, npc)
 
 
+def _begin_evening(content: DemoContent) -> str:
+    """Give rooms, exits and things their part in the evening, and make its clock."""
+    for room in content.rooms:
+        here = _tagged(f"room:{room.id}")
+        _become(here, Place, at=dict(room.at), finding=room.finding)
+        for way in room.exits:
+            for made in (one for one in here.exits if one.key == way.key):
+                _become(made, Way, bars=[(bar.lock, bar.text) for bar in way.bars])
+                if way.bars:
+                    made.locks.add("traverse:" + " and ".join(f"({bar.lock})" for bar in way.bars))
+    for thing in content.objects:
+        there = [one for one in _tagged(f"room:{thing.room}").contents if one.key == thing.key]
+        for made in there:
+            if thing.kind == "writing":
+                _become(made, Writing, written_text=thing.written.strip(), form="book")
+            else:
+                _become(made, KINDS[thing.kind], finding=thing.finding)
+    create_script(evening.Evening)
+    evening.forget()
+    evening.set_habits(content.evening[0])
+    return f"the evening, in {len(content.evening)} parts"
+
+
+def _become(made: Any, kind: type[Any], **attributes: Any) -> None:
+    """Give an object this typeclass and these Attributes. Its description and locks stay."""
+    made.swap_typeclass(kind, run_start_hooks=None, no_default=False)
+    for name, value in attributes.items():
+        made.attributes.add(name, value)
+
+
+def _give_goals(person: Person) -> str:
+    """Give an NPC its goals, its factions and its tools."""
+    npc = _tagged(f"npc:{person.id}")
+    for faction in person.factions:
+        npc.tags.add(faction, category=FACTION)
+    if person.tools:
+        choose_tools(npc, [*settings_of(npc).tools, *person.tools], by=BY)
+    if npc.attributes.has(GOALS):
+        return ""
+    npc.attributes.add(GOALS, list(person.goals))
+    return f"goals of {npc.key}"
+
+
+def _let_tick(person: Person) -> str:
+    npc = _tagged(f"npc:{person.id}")
+    if settings_of(npc).tick_seconds:
+        return ""
+    change_settings(npc, by=BY, tick_seconds=TICK_SECONDS)
+    return f"{npc.key} does something every {TICK_SECONDS} seconds"
+
+
 def _bind_wiki(key: str, npc: str) -> str:
     return bind_wiki(key, _tagged(f"npc:{npc}"), by=BY)
 
@@ -172,7 +238,7 @@ def _give_search(npc: str) -> str:
     return give_search(_tagged(f"npc:{npc}"), by=BY)
 
 
-def _make_first_room(room: Place) -> str:
+def _make_first_room(room: Room) -> str:
     """Make Evennia's first room the start of new characters, unless somebody has changed it."""
     limbo = ObjectDB.objects.get_id(settings.START_LOCATION)
     if not limbo or limbo.db.desc != LIMBO_DESC.strip():
@@ -187,7 +253,7 @@ def _make_first_room(room: Place) -> str:
     return f"room {room.key}, where new characters start"
 
 
-def _make_room(room: Place) -> str:
+def _make_room(room: Room) -> str:
     create_object(
         settings.BASE_ROOM_TYPECLASS,
         key=room.key,
@@ -199,11 +265,11 @@ def _make_room(room: Place) -> str:
     return f"room {room.key}"
 
 
-def _room_tags(room: Place) -> list[tuple[str, str]]:
+def _room_tags(room: Room) -> list[tuple[str, str]]:
     return [(f"room:{room.id}", TAG), (ZONE, "zone")]
 
 
-def _make_exit(room: Place, way: Way) -> str:
+def _make_exit(room: Room, way: Exit) -> str:
     here, there = _tagged(f"room:{room.id}"), _tagged(f"room:{way.to}")
     create_object(
         settings.BASE_EXIT_TYPECLASS,

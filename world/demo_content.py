@@ -5,7 +5,7 @@ unknown or missing field raises a `TypeError` that names it. Tests find ids that
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
@@ -20,21 +20,36 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """A lock function that an exit asks for, and what somebody reads who does not pass it."""
+
+    lock: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
     """An exit of a room. `to` is the id of the room to which it leads."""
 
     to: str
     key: str
     aliases: tuple[str, ...] = ()
+    bars: tuple[Bar, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A room of the village."""
+    """A room of the village.
+
+    `at` has a sentence about the room for parts of the evening, by their ids. Who enters learns
+    the finding.
+    """
 
     id: str
     key: str
     desc: str
+    at: Mapping[str, str] = field(default_factory=dict)
+    finding: str = ""
     aliases: tuple[str, ...] = ()
     exits: tuple[Way, ...] = ()
 
@@ -44,7 +59,7 @@ class Person:
     """An NPC.
 
     `card` is the file of its card, and `fallback_line` is what it says if the model does not
-    answer.
+    answer. `goals` is what it is after this evening.
     """
 
     id: str
@@ -53,6 +68,9 @@ class Person:
     room: str
     card: str
     fallback_line: str
+    goals: tuple[str, ...]
+    factions: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
 
     @property
@@ -63,22 +81,29 @@ class Person:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thing:
-    """A thing that players can look at."""
+    """A thing that players can look at.
+
+    Who looks at it learns the finding. A writing can be read; a basket gives a letter to whoever
+    takes it.
+    """
 
     id: str
     key: str
     desc: str
     room: str
+    kind: Literal["scenery", "basket", "writing"] = "scenery"
+    finding: str = ""
+    written: str = ""
     aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Book:
-    """A lorebook and its scope. `ref` is the tag of the zone, or "" for the whole game."""
+    """A lorebook and its scope. `ref` is the tag of the zone or faction, "" for the whole game."""
 
     name: str
     file: str
-    scope: Literal["game", "zone"]
+    scope: Literal["game", "zone", "faction"]
     ref: str = ""
 
 
@@ -102,10 +127,55 @@ class Wiki:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Ferry:
+    """The ids of the room that is the ferry, and of the rooms between which it sails."""
+
+    boat: str
+    home: str
+    away: str
+    over: str
+    """What people aboard see on the way to the other shore."""
+    back: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A part of the evening, as `evening.yaml` describes it."""
+
+    id: str
+    name: str
+    seconds: int
+    part: Literal["evening", "night"]
+    people: Mapping[str, str]
+    sounds: Mapping[str, str]
+    habits: Mapping[str, list[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letter:
+    """The letter in the basket. `receipt_text` is what Pell writes for somebody who hands it in."""
+
+    key: str
+    aliases: tuple[str, ...]
+    desc: str
+    writer: str
+    text: str
+    receipt_title: str
+    receipt_text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DemoContent:
-    """The whole village. `start` is the id of the room in which visitors arrive."""
+    """The whole village. `start` is the id of the room in which visitors arrive.
+
+    `findings` has what a character reads on finding something out, by the name of the finding.
+    """
 
     start: str
+    ferry: Ferry
+    evening: tuple[Part, ...]
+    findings: Mapping[str, str]
+    letter: Letter
     rooms: tuple[Place, ...]
     npcs: tuple[Person, ...]
     objects: tuple[Thing, ...]
@@ -118,8 +188,15 @@ class DemoContent:
 def read_content(folder: Path = DEMO) -> DemoContent:
     """Return the content of `folder`, without the texts of cards, lorebooks and knowledge bases."""
     world = _yaml(folder / "world.yaml")
+    evening = _yaml(folder / "evening.yaml")
+    papers = _yaml(folder / "letter.yaml")
+    receipt = {f"receipt_{name}": text for name, text in papers["receipt"].items()}
     return DemoContent(
         start=world["start"],
+        ferry=Ferry(**world["ferry"]),
+        evening=_each(Part, evening["parts"]),
+        findings=evening["findings"],
+        letter=Letter(**_frozen({**papers["letter"], **receipt})),
         rooms=_each(_place, world["rooms"]),
         npcs=_each(Person, world["npcs"]),
         objects=_each(Thing, world["objects"]),
@@ -143,4 +220,8 @@ def _frozen(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _place(*, exits: tuple[Mapping[str, Any], ...], **fields: Any) -> Place:
-    return Place(exits=_each(Way, list(exits)), **fields)
+    return Place(exits=_each(_way, list(exits)), **fields)
+
+
+def _way(*, bars: tuple[Mapping[str, Any], ...] = (), **fields: Any) -> Way:
+    return Way(bars=_each(Bar, list(bars)), **fields)

@@ -10,17 +10,70 @@ Welcome ashore. The people here answer when you speak to them.
 
     |wlook|n                         what is around you, and who
     |wsay Oren, when does the ferry leave?|n
-    |wtalk oren when does the ferry leave?|n
     |wask oren about the ferry|n
     |wwhisper oren = can you keep a secret?|n
+    |wlook tide board|n              things tell more when looked at
+    |wevening|n                      what the tide does, and what you have found out
 
 Whoever you name answers; whoever you are already talking with answers too.
 
-Builders make somebody of their own in three lines; |wai/start|n lists what else there is.
+|whelp evening walk|n says what there is to do here. Builders find ten commands in |whelp tour|n.
+        """,
+    },
+    {
+        "key": "evening walk",
+        "aliases": ["walk", "goal"],
+        "category": "General",
+        "text": """
+There is something in Ebbwick that everybody hears and nobody explains. You have an evening to find
+out what it is. Nobody hurries you but the tide.
 
-    |wcard/create Mira = Mira sells herbs on the quay. She knows every cure but her own.|n
-    |wcard/spawn Mira|n
-    |wsay Mira, what do you sell?|n
+  |wask brida about the cellar|n   everybody has something to say about it
+  |wlook tide book|n               and |wread letter|n: what is written down stays said
+  |wwhisper ismay = the dots|n     some things are not said aloud
+  |wshow letter to brida|n         or |wgive letter to brida|n, which is for good
+  |waboard|n                       at the landing; the ferry sails at the evening slack, by itself
+  |wevening|n                      the tide, the next part of the evening, what you have found out
+  |wevening/again|n                forget it all, and begin anew
+
+North of the landing is the quay, with the inn in the west, the net loft in the east, the harbour
+office, and the path to the light. South are the Bell Steps. There is more than one way to find out,
+and one way to be told nothing ever again.
+        """,
+    },
+    {
+        "key": "tour",
+        "aliases": ["builder tour", "ten commands"],
+        "category": "Building",
+        "locks": "read:perm(Builder)",
+        "text": """
+Ten commands: why did he say that, change it, keep it, check it.
+
+    |wsay Oren, why is there no ferry at night?|n
+    |wai/why oren = the ferry|n      why that text was in his prompt
+    |wai/context oren|n              the whole prompt, piece by piece
+    |wlore/test brida = what is in the cellar?|n
+                                 what she would know, and which condition locks the rest
+    |wlore harbour/the ferry|n       the text itself
+    |wai/keep oren = why there is no night ferry|n
+                                 keep this answer, as a test
+    |wlore/off harbour/the ferry|n   change something; you read how many kept answers it touches
+    |wai/kept|n                      which kept answers get another prompt now
+    |wlore/on harbour/the ferry|n    take it back
+    |wnote oren = He has a cold.|n   change his mood; |wnote/revert oren = 1|n takes it back
+
+Then invite somebody whom you should not trust. The card of the bottle asks for places above the
+rules of the game; approved without a grant, it gets none of them.
+
+    |wcard/import bottle.json|n      what it asks for, before anything happens
+    |wcard/approve Bottle/1|n
+    |wcard/spawn Bottle|n            card/despawn Bottle sends it back to sea
+    |wsay Bottle, who wrote you?|n
+    |wai/context bottle|n            where its lines were put
+
+    |wset oren/ai_habits = ["*ties a knot.*"]|n
+    |wai/set oren = tick 30|n        a habit, and how often; no model is asked for it
+    |wevening/on|n                   let the next part of the evening begin
         """,
     },
     {
@@ -53,7 +106,7 @@ See also |whelp component|n, |whelp card|n, |whelp note|n and |whelp ai|n.
         "category": "Building",
         "locks": "read:perm(Builder)",
         "text": """
-Ebbwick has a wiki, in which Oren, Brida and Ismay look things up, and a secret that Brida guards.
+Ebbwick has a wiki, in which all six people look things up, and a secret that four of them guard.
 They do so with a model that can call tools; without one they speak from memory.
 
     |wkb|n                           the knowledge bases

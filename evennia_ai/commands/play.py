@@ -58,6 +58,7 @@ class CmdRead(StrictCommand):
             return
         by = f", by {thing.writer_name}" if thing.writer_name else ""
         self.show([f"{self._name(thing)}{by}", "", thing.written_text])
+        thing.at_read(self.caller)
 
     def _thing(self, name: str) -> Any:
         """Return the thing of this name. Among things that look alike, any will do."""

@@ -56,6 +56,9 @@ class Writing(DefaultObject):
         own = self.db.desc or f"A {self.form}, written by {escape_markup(self.writer_name)}."
         return f"{own}\nIt can be read: read {escape_markup(self.key)}"
 
+    def at_read(self, reader: Any) -> None:
+        """Do something after a player has read the writing. A hook for games."""
+
 
 def writing_by(npc: NPC, *, form: str, title: str, text: str) -> Writing:
     """Create a writing in the hands of `npc`. It counts for the NPC's limit of today."""

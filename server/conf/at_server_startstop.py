@@ -26,11 +26,11 @@ def _show_what_to_try(sender: Any, **kwargs: Any) -> None:
 
 
 def things_to_try(character: Any) -> Iterator[str]:
-    """Return lines about what a character can try: talk to a person, look at a thing, leave.
+    """Return lines about what a character can try: talk to a person, look at a thing, the evening.
 
-    Of each kind, the first one that the character sees is named.
+    Of people and things, the first one that the character sees is named.
     """
-    from evennia_ai.npc.senses.presence import HasMind
+    from evennia_ai.npc.senses.presence import HasMind, is_character
     from evennia_ai.npc.senses.text import plain_name
 
     room = character.location
@@ -38,15 +38,15 @@ def things_to_try(character: Any) -> Iterator[str]:
         return
     kinds = (
         ("talk {} hello", lambda one: isinstance(one, HasMind)),
-        ("look {}", lambda one: one.is_typeclass(settings.BASE_OBJECT_TYPECLASS, exact=True)),
-        ("{}", lambda one: one.destination is not None),
+        ("look {}", lambda one: one.destination is None and not is_character(one)),
     )
-    told = ("somebody will answer", "things tell more when looked at", "there is more that way")
+    told = ("somebody will answer", "things tell more when looked at")
     seen = room.filter_visible(room.contents, character)
     for (form, fits), why in zip(kinds, told, strict=True):
         found = next((one for one in seen if fits(one)), None)
         if found is not None:
             yield f"  {form.format(plain_name(found.key).casefold()):<28}{why}"
+    yield f"  {'evening':<28}what the tide does, and what you have found out"
 
 
 def at_server_cold_start() -> None:

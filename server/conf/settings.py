@@ -99,7 +99,7 @@ SERVER_SERVICES_PLUGIN_MODULES = []
 # The first module sends data at once, instead of waiting for the acknowledgement of the packet
 # before. The second one refuses web requests that are too large before they are stored.
 PORTAL_SERVICES_PLUGIN_MODULES = ["evennia_ai.web.nodelay", "evennia_ai.web.bodies"]
-LOCK_FUNC_MODULES = ("evennia.locks.lockfuncs",)
+LOCK_FUNC_MODULES = ("evennia.locks.lockfuncs", "world.lockfuncs")
 INPUT_FUNC_MODULES = ["evennia.server.inputfuncs"]
 FUNCPARSER_OUTGOING_MESSAGES_MODULES = ["evennia.utils.funcparser"]
 FUNCPARSER_PROTOTYPE_PARSING_MODULES = ["evennia.prototypes.protfuncs"]
@@ -116,6 +116,9 @@ EVENNIA_AI_KEPT_FOLDER = "world/demo/kept"
 # Demo
 DEMO_WORLD = True
 """Build the harbour of `world/build_demo.py` when the server starts."""
+DEMO_EVENING = True
+"""Let the evening of `world/evening.py` pass while somebody plays, and let people tick."""
+EVENNIA_AI_LORE_FACTS = ["world.evening.lore_facts"]
 DEMO_PASSWORDS = read_logins(Path(__file__).parents[2])
 """The logins of the demo accounts. None until they are made."""
 

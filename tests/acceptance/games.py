@@ -26,8 +26,13 @@ DATABASE = Path("server", "evennia.db3")
 PROGRAMS = Path(sys.executable).parent
 _MAKING_TABLES = Path(__file__).with_name("making_tables.py")
 GAME = ("commands", "evennia_ai", "server", "world")
-QUICK_LOGINS = 'PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]'
-"""A setting for copied games. Django's default hashing takes half of the time of a login."""
+QUICK_LOGINS = """
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+DEMO_EVENING = False
+"""
+"""Settings for copied games. Django's default hashing takes half of the time of a login, and in an
+evening that passes by itself people walk about and speak between the lines of a test.
+"""
 QUICK_ANSWERS = "EVENNIA_AI_GATHER_SECONDS = 0.0"
 """A setting for copied games, whose players say one line and wait for the answer."""
 MADE_BY_RUNNING = shutil.ignore_patterns(

@@ -53,7 +53,7 @@ def test_new_character_sees_three_commands_to_try(read: dict[str, str]) -> None:
     assert [line.split("  ")[1] for line in tried.splitlines()[1:4]] == [
         "talk oren hello",
         "look tide board",
-        "north",
+        "evening",
     ]
 
 

@@ -27,6 +27,13 @@ def test_read_shows_what_an_npc_wrote(stage, letter, typed):
     )
 
 
+def test_read_tells_the_writing_who_has_read_it(stage, letter, monkeypatch):
+    readers = []
+    monkeypatch.setattr(type(letter), "at_read", lambda self, reader: readers.append(reader))
+    stage.plays("read letter")
+    assert readers == [stage.player]
+
+
 def test_read_takes_the_name_that_look_shows(stage, letter):
     hint = stage.plays("look letter").splitlines()[-1]
     assert hint == 'It can be read: read letter "Low water"'

@@ -17,6 +17,7 @@ IN_GAME = (
     "test_offline_talk.py",
     "test_help_examples.py",
     "test_tutorial.py",
+    "test_demo_evening.py",
 )
 """Modules whose examples need a started Evennia. They must not import it at their top."""
 

@@ -35,7 +35,8 @@ def test_eight_kept_cases_of_the_demo_hold(check: Any) -> None:
     status, told = check()
     assert status == 0, told
     assert "8 kept cases: 8 same, 0 different, 0 unreadable; +0 tokens in all" in told
-    assert "budget: the largest prompt, of oren-who-mends-nets, has 1725 of 7792 tokens" in told
+    largest = "oren-why-there-is-no-ferry-at-night"
+    assert f"budget: the largest prompt, of {largest}, has 1604 of 7792 tokens" in told
     assert "lorebooks and cards: 0 findings" in told
 
 
@@ -47,18 +48,18 @@ def test_kept_answer_fails_after_an_edit_of_lore_until_it_is_accepted(
     assert check()[0] == 0
 
     told = village.types("lore/off harbour/the night ferry")
-    assert "3 kept answers get another prompt: ai/kept" in told
+    assert "2 kept answers get another prompt: ai/kept" in told
     status, told = check()
     assert status == 1
     assert "DIFFERS    oren-asks-about-the-night-ferry: asks about the night ferry" in told
     assert "left lore:harbour#6 (the night ferry), -65 tokens" in told
     assert "- The night ferry to Saltholm stopped running after the winter" in told
-    assert "9 kept cases: 6 same, 3 different, 0 unreadable; -195 tokens in all" in told
+    assert "9 kept cases: 7 same, 2 different, 0 unreadable; -130 tokens in all" in told
     assert check(only_changed=True)[0] == 1
 
     status, told = check("oren-asks-about-the-night-ferry")
     assert (status, told.count("accepted ")) == (1, 1)
     status, told = check("all")
-    assert (status, told.count("accepted ")) == (0, 2)
+    assert (status, told.count("accepted ")) == (0, 1)
     assert check() == (0, check()[1])
     assert check(only_changed=True)[0] == 0

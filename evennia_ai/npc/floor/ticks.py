@@ -4,6 +4,9 @@ One timer serves the whole game. The intervals are read once at the start, and a
 something reaches it. Nothing searches for NPCs later. Two ticks are never at the same time, and
 those of NPCs with equal intervals are spread over the interval. An NPC does not tick if it cannot
 act, if it is busy, or if no player would see what it does.
+
+An NPC with habits does the next of them, and no model is asked. Without habits it gets an event
+that its model answers. Without a model and without habits it does nothing.
 """
 
 import heapq
@@ -131,7 +134,8 @@ class Ticker:
             return
         text = STIRRED if npc.id in self._stirred else QUIET
         self._stirred.discard(npc.id)
-        npc.ai.hear(tick_of(npc, text))
+        if not npc.ai.follow_habit() and not npc.ai.is_offline:
+            npc.ai.hear(tick_of(npc, text))
 
     def _may_tick(self, npc: NPC) -> bool:
         if not is_on(npc) or npc.ai.is_busy or npc.why_unable() or why_halted(npc.ai.ref):

@@ -53,7 +53,7 @@ from evennia_ai.npc.senses.presence import (
 )
 from evennia_ai.npc.senses.sincere import language_of_sincere_question
 from evennia_ai.npc.senses.text import person_name, plain_name
-from evennia_ai.npc.speech.output import tell_about
+from evennia_ai.npc.speech.output import deliver_reply, tell_about
 from evennia_ai.npc.tools.registry import problems_of
 from evennia_ai.npc.views.view import NPCView, char_name_of, sources_of, view_of
 from evennia_ai.services.settings.kinds import NOTHING_DISCLOSED, Disclosure
@@ -62,6 +62,9 @@ from evennia_ai.store import memories
 from evennia_ai.store.history import record_rows, turns
 from evennia_ai.store.history.turns import StoredTurn
 from evennia_ai.store.memories import NewlyNamed
+
+HABITS: Final = "ai_habits"
+"""The Attribute with what an NPC does by itself at its ticks."""
 
 
 class AIHandler:
@@ -76,6 +79,7 @@ class AIHandler:
         """The view of the last turn."""
 
         self._current: Final = current
+        self._habits_done = 0
         self.lately: Final = Lately(self.ref)
         self.foreseen_names: OrderedDict[str, dict[str, bool]] = OrderedDict()
         """Folded name -> references of people seen with it, in order, until they are stored.
@@ -260,13 +264,30 @@ class AIHandler:
             self._nod_to_opted_out(text, sender_of(from_obj))
 
     @property
+    def is_offline(self) -> bool:
+        """True if no model speaks for this NPC."""
+        models = self._current.runtime.models.of_role("speaker", settings=self.settings)
+        return all(access.model.offline for access in models)
+
+    @property
     def disclosure(self) -> Disclosure:
         """Return what players are told about this NPC: nothing if no model speaks for it."""
-        live = self._current.runtime
-        models = live.models.of_role("speaker", settings=self.settings)
-        if all(access.model.offline for access in models):
-            return NOTHING_DISCLOSED
-        return live.conf.disclosure
+        return NOTHING_DISCLOSED if self.is_offline else self._current.runtime.conf.disclosure
+
+    def follow_habit(self) -> bool:
+        """Do the next of the NPC's habits. Return False if it has none.
+
+        The Attribute `ai_habits` is a text or a list of texts. Each is written like a reply: a pose
+        between asterisks, or words to say. No model is asked, and nobody answers.
+        """
+        stored = self.npc.attributes.get(HABITS)
+        habits = [stored] if isinstance(stored, str) else list(stored or ())
+        if not habits:
+            return False
+        text = str(habits[self._habits_done % len(habits)])
+        self._habits_done += 1
+        deliver_reply(self.npc, text, own_names=[plain_name(self.npc.key)], by_rote=True)
+        return True
 
     def _answer_sincerely(self, payload: Payload, speaker: Any) -> None:
         """Tell a player who asks whether this NPC is a machine the truth, and nobody else.

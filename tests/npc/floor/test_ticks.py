@@ -7,7 +7,9 @@ import pytest
 from evennia_ai.engine.actors import THE_GAME, trusted
 from evennia_ai.npc import service
 from evennia_ai.npc.floor.ticks import QUIET, STIRRED, Ticker, stored_ticks
+from evennia_ai.npc.mind.handler import HABITS
 from evennia_ai.npc.npc_settings import ATTRIBUTE, change_settings
+from evennia_ai.services.llm.offline.responder import OfflineResponder
 from evennia_ai.store.model_calls import Halt, add_halt
 
 
@@ -34,6 +36,24 @@ def test_npc_gets_a_tick_event_at_each_interval(stage, ticks, told):
     assert [(event.kind, event.text, event.wants_answer) for event in told] == [
         ("tick", QUIET, True)
     ] * 3
+
+
+def test_npc_with_habits_does_the_next_one_at_each_tick_without_a_model(stage, ticks, told):
+    stage.npc.attributes.add(HABITS, ["*ties a knot.*", "She is talking yet."])
+    for _ in range(3):
+        stage.passes(60)
+    assert told == []
+    assert stage.screen_of(stage.anna) == [
+        "Oren ties a knot.",
+        'Oren says, "She is talking yet."',
+        "Oren ties a knot.",
+    ]
+
+
+def test_npc_without_a_model_and_without_habits_does_nothing_at_its_ticks(stage, ticks, told):
+    stage.install(OfflineResponder("Hm."))
+    stage.passes(60)
+    assert (told, stage.screen_of(stage.anna)) == ([], [])
 
 
 def test_npc_without_an_interval_never_ticks(stage, told):

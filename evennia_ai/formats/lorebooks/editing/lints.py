@@ -33,6 +33,31 @@ _SHORT_LETTERS: Final = 2
 # (the NPC's answer and the next line), or no seconds.
 _NEVER_SEEN: Final[dict[ClockName, int]] = {"turns": 1, "messages": 2, "seconds": 0}
 
+EVERYDAY_WORDS: Final = frozenset(
+    """
+    a about after again all also always am an and another any are around as ask at away bad be
+    because before begin believe best better book books bring but buy by call came can care
+    careful carry change come cost costs could day days did dinner do does done door down drink
+    each eat eats end enough evening ever every eye eyes face far fast father feel few find fine
+    first food for found friend friends from gave get give glad go going gone good great had hand
+    hands happy hard has have he head hear heard hello help her here him his home hope house how
+    hungry hurry i idea if in inside into is it job joke just keep kind know known large last late
+    later laugh leave leaving left less let letter letters life light like listen little live long
+    look looking lost lot love made make man many maybe me mean meet mind mine minute money more
+    morning most mother move much must my name near need never new news next nice night no noise
+    not nothing now of off often oh old on once one only open or other our out over own pay pays
+    people person place places play please price prices question quick quiet quite read ready
+    really remember rest right room run said same saw say says see seen sell sent she should show
+    silence since sit sleep slow small so some somebody someone something soon sorry sound speak
+    stand start stay steps still stop story such sure take talk tell than thank thanks that the
+    their them then there these they thing things think this those though time times to today
+    together tomorrow tonight too town truth try two under until up us use very wait walk want
+    warm was watch water way we welcome well were what when where which while who why will wish
+    with without woman wonder word words work works world worry would write wrong year years yes
+    yesterday yet you young your yours
+    """.split()  # noqa: SIM905 - as a list these words would need three pages
+)
+"""Words that people say in most conversations in English, whatever the conversation is about."""
 
 _ERRORS: Final = frozenset({"unreachable", "regex", "level", "weight"})
 
@@ -251,6 +276,7 @@ def _describe_common_keys(entry: LoreEntry, evidence: Evidence) -> Iterator[str]
     keys = evidence.entry_keys[entry.index]
     if entry.constant or entry.patterns == "all":
         return
+    is_narrowed = entry.selective and bool(entry.secondary_keys)
     for text, number in zip(keys.texts, keys.primary, strict=False):
         shown = f"key '{one_line(text)[:40]}'"
         if number == ALWAYS:
@@ -259,6 +285,8 @@ def _describe_common_keys(entry: LoreEntry, evidence: Evidence) -> Iterator[str]
             continue
         elif len(text) <= _SHORT_LETTERS and all(c.isalpha() and is_in_word(c) for c in text):
             yield f"{shown} has {len(text)} letter{'s' * (len(text) > 1)}"
+        elif not is_narrowed and normal_form(text).strip().casefold() in EVERYDAY_WORDS:
+            yield f"{shown} is a word of everyday talk"
         elif spread := evidence.spread(number, entry.index):
             yield f"{shown} is in {spread[0]} of the {spread[1]} other entries"
         elif evidence.is_frequent(text):

@@ -356,3 +356,11 @@ LINES: Final[Mapping[Kind, tuple[str, ...]]] = {
 
 Each kind of question has its lines, in the order in which they are used.
 """
+
+IGNORANT: Final = frozenset(
+    {
+        *(Kind.PRICE, Kind.WHERE, Kind.SINCE, Kind.AMOUNT, Kind.WHEN, Kind.WHY, Kind.WHO),
+        *(Kind.HOUR, Kind.HOW, Kind.EXISTS, Kind.YES_NO, Kind.WHAT),
+    }
+)
+"""The kinds of questions to which a character may say in its own words that it does not know."""

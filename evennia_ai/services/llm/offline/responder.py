@@ -13,7 +13,7 @@ from typing import Final
 from twisted.internet.defer import Deferred, succeed
 
 from evennia_ai.services.llm.chat import ChatReply, ChatRequest, Listener
-from evennia_ai.services.llm.offline.asked import LINES, Asked, Kind, classify_line
+from evennia_ai.services.llm.offline.asked import IGNORANT, LINES, Asked, Kind, classify_line
 from evennia_ai.services.llm.offline.first_person import first_person, pronoun_of
 from evennia_ai.services.llm.offline.quoting import (
     ANSWER_CHARACTERS,
@@ -29,6 +29,9 @@ SHRUG: Final = "*shrugs*"
 """Said instead of the fallback line every second time. A gesture needs no language."""
 _ALIKE: Final = 0.6
 """From this share of common words on, two questions count as the same. From 0 to 1."""
+
+_UNKNOWN: Final = re.compile(r"\(.*\bnot know\b.*\)", re.IGNORECASE)
+"""A player's line in a card's examples whose answers are the character's words for not knowing."""
 
 _QUOTED: Final = re.compile(r"[\"“„«]([^\"“”„«»]+)[\"”“»]")
 _AGE: Final = re.compile(
@@ -82,7 +85,9 @@ def answer_offline(request: ChatRequest) -> str:
     own = _ANSWERS.get(question.kind)
     found = own(question, request) if own else ""
     found = found or _example(question, request) or quote_answer(question, request)
-    return found or _least_recent_line(LINES.get(question.kind, ()), request)
+    usual = LINES.get(question.kind, ())
+    own_lines = _own_ignorance(request) if question.kind in IGNORANT else ()
+    return found or _least_recent_line(own_lines or usual, request)
 
 
 def _own_words(request: ChatRequest) -> str:
@@ -262,10 +267,17 @@ def _example(question: Asked, request: ChatRequest) -> str:
     """Return the character's answer to a similar question in the card's example dialogues."""
     best, said = 0.0, ""
     for line, reply in _exchanges(request):
+        if _UNKNOWN.fullmatch(line):
+            continue
         alike = _alikeness(question, line, request)
         if alike > best:
             best, said = alike, reply
     return said if best >= _ALIKE and len(said) <= ANSWER_CHARACTERS else ""
+
+
+def _own_ignorance(request: ChatRequest) -> tuple[str, ...]:
+    """Return the answers of the examples to a line such as "(asks what {{char}} does not know)"."""
+    return tuple(reply for line, reply in _exchanges(request) if _UNKNOWN.fullmatch(line))
 
 
 def _exchanges(request: ChatRequest) -> Iterator[tuple[str, str]]:

@@ -186,6 +186,13 @@ def test_key_of_one_or_two_letters_is_too_common(key):
     assert kinds(a_book(an_entry(PROSE, keys=[key]))) == [("0", "common_key")]
 
 
+def test_word_of_everyday_talk_is_too_common_unless_secondary_keys_narrow_it():
+    [text] = found(a_book(an_entry(PROSE, keys=["Letter", "to pay"])))
+    assert text.startswith("0 common_key: key 'Letter' is a word of everyday talk: it will")
+    narrow = {"secondary_keys": ["ferry"], "selective": True}
+    assert lint_book(a_book(an_entry(PROSE, keys=["letter"], **narrow))) == ()
+
+
 def test_entry_with_scan_depth_0_is_reachable_with_min_activations():
     rules = ActivationRules(scan_depth=0, min_activations=1)
     assert lint_book(a_book(an_entry(PROSE)), rules=rules) == ()

@@ -48,6 +48,20 @@ def said(question: str, *passages: Passage, **more: Any) -> str:
     return str(outcome(OfflineResponder("Hm.").complete(request)).text)
 
 
+def test_character_says_in_the_words_of_its_card_that_it_does_not_know() -> None:
+    lines = ("Not my iron.", "Ask the miller.")
+    examples = "".join(
+        f"<START>\nBen: (asks what Ada does not know)\nAda: {line}\n" for line in lines
+    )
+    card = (*ADA, a_passage(examples, kind="examples"))
+    assert said("Who is the queen of France?", *card, **AT_THE_FORGE) == "Not my iron."
+    before = (a_message("assistant", "Not my iron."),)
+    asked = said("Why is the moon small?", *card, messages=before, **AT_THE_FORGE)
+    assert asked == "Ask the miller."
+    assert said("Thanks!", *card, **AT_THE_FORGE) == "You are welcome."
+    assert said("She asks what nobody knows.", *card, **AT_THE_FORGE) not in lines
+
+
 def test_offline_reply_comes_at_once_and_says_so() -> None:
     model = OfflineResponder("Hm.")
     reply = outcome(model.complete(a_request("When does the ferry leave?", passages=(FERRY,))))
