@@ -35,7 +35,6 @@ from evennia_ai.engine.prompt.components import (
     Scope,
     of_npc,
 )
-from evennia_ai.engine.prompt.conditions import Fact
 from evennia_ai.engine.prompt.contexts import CONVERSATION, PromptContext
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.messages import Message, messages_sha256
