@@ -346,7 +346,8 @@ def _starts(text: str) -> Iterator[str]:
 # How many letters around a blank list a phrase. The first that finds a part of the phrase is used.
 _BLANKS: Final[Mapping[str, int]] = {"blanks of 3": 3, "blanks of 1": 1}
 _SPLITS: Final[Mapping[str, Split]] = {
-    **_WHOLE,
+    "word": split_words,
+    "ascii": split_ascii_words,
     **{name: partial(_blanks, around=around) for name, around in _BLANKS.items()},
     "pairs": indexed_pairs,
     "starts": _starts,
