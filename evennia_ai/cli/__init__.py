@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave with its exit status."""
     # The modules of a command are most of its objects, and stay. Searching them for garbage while
     # they are imported takes a fifth of the time of a short command.
-    gc.set_threshold(100_000, 20, 100)
+    gc.set_threshold(100_000)
     sys.exit(run(arguments))
 
 
