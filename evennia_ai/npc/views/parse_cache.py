@@ -264,8 +264,8 @@ def make_ready(stored: StoredBook, rules: ActivationRules, folder: Path | None) 
 def _made_by() -> list[Any]:
     """Return what the content of a ready book depends on, besides its text and the rules.
 
-    Every module counts, with its size and its time, because nobody would think of raising a version
-    after a change in one of them.
+    Every module counts, because nobody would think of raising a version after a change in one of
+    them. As for Python's own compiled files, its size and its time stand for its content.
     """
     root = Path(evennia_ai.__file__).parent
     files = sorted([*root.glob("engine/**/*.py"), *root.glob("formats/**/*.py")])
