@@ -9,6 +9,9 @@ The workloads are in `lore_workload.py`, the drivers in `lore_drivers.py`. Three
     first  the first turn, with a chat that is new to the book
     next   a turn with one more message
 
+The last lines are about a restart: the time from the stored JSON text to a book that is ready, and
+from the packed text that a game keeps (`--restart` measures nothing else).
+
 All drivers take turns in one process. Each answer is compared with that of the naive loop before
 anything is timed. Compare the ratios, not the times. `docs/extend/benchmarks.md` lists the limits
 that our times must meet.
@@ -16,16 +19,21 @@ that our times must meet.
 
 import argparse
 import gc
+import json
 import platform
 import statistics
 import time
 import tracemalloc
 from functools import partial
+from hashlib import sha256
 from itertools import chain
 
 from counters import COUNTERS
 from lore_drivers import DRIVERS, Ours
 from lore_workload import Shape, Workload
+
+from evennia_ai.formats.lorebooks.books import read_book
+from evennia_ai.formats.lorebooks.packed import pack_book, unpack_book
 
 SIZES = (100, 1_000, 10_000)
 LARGEST = 50_000
@@ -155,6 +163,31 @@ def memory(shape):
     return book, turn
 
 
+def restart(shape, rounds):
+    """Print how long a book takes until it is ready, from its JSON and from its packed text."""
+    workload = Workload(shape, turns=0)
+    text, rules = json.dumps(workload.book), Ours(workload).rules
+    book = read_book(json.loads(text), label="bench")
+    packed = pack_book(book, workload.book, rules=rules).encode()
+    del book
+
+    def from_json():
+        return Ours(workload, book=read_book(json.loads(text), label="bench"))
+
+    def from_packed():
+        sha256(packed)  # the game compares it, because the file may be damaged
+        return Ours(workload, book=unpack_book(packed.decode(), label="bench", rules=rules))
+
+    times = {make: [] for make in (from_json, from_packed)}
+    for _ in range(rounds):
+        for make, took in times.items():
+            gc.collect()
+            took.append(timed(make)[0] * 1e3)
+    for make, took in times.items():
+        print(f"{make.__name__}: {min(took):.0f} to {max(took):.0f} ms, {shape}")
+    judge("ready again after a restart", min(times[from_packed]), at_most=50, unit=" ms")
+
+
 def row(shape, active, times):
     """Return one line of the table, in milliseconds."""
     ours, naive = times["evennia_ai"], times["naive loop"]
@@ -245,11 +278,15 @@ def main():
     parser.add_argument(
         "--small", action="store_true", help="a short test run: small books, few turns"
     )
+    parser.add_argument("--restart", action="store_true", help="measure only a restart")
     options = parser.parse_args()
     # This is set as in a running server (`game.service`).
     gc.set_threshold(*gc.get_threshold()[:2], 100_000)
     if options.cpu:
         Clock.read = time.process_time
+    if options.restart:
+        restart(Shape(entries=LARGE, active=LARGE // 100, recursive=True), options.rounds)
+        return
     sizes, windows = (SIZES[:2], WINDOWS[:2]) if options.small else (SIZES, WINDOWS)
     windows = BRIEF if options.brief else windows
     rounds, turns = (1, 3) if options.small else (options.rounds, options.turns)
@@ -274,6 +311,8 @@ def main():
         print(
             f"memory of {size:,} entries: {book / 1e6:.1f} MB ready, {turn / 1e6:.1f} after a turn"
         )
+    large = max(sizes)
+    restart(Shape(entries=large, active=max(FEWEST, large // 100), recursive=True), rounds)
     judgements({shape: times for shape, times in found.items() if shape.entries <= LARGE}, alike)
 
 

@@ -28,9 +28,9 @@ class Ours:
     Its verdicts are read in every turn.
     """
 
-    def __init__(self, workload, *, preset="evennia_ai", count="chars"):
+    def __init__(self, workload, *, preset="evennia_ai", count="chars", book=None):
         self.workload = workload
-        self.book = read_book(workload.book, label="bench")
+        self.book = book or read_book(workload.book, label="bench")
         shape = workload.shape
         self.rules = read_rules(
             {

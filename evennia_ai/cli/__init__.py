@@ -7,6 +7,7 @@ called. So commands on files start without Django, and modules for a game are im
 game is opened (`evennia_ai.cli.game`).
 """
 
+import gc
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,6 +30,9 @@ INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave with its exit status."""
+    # The modules of a command are most of its objects, and stay. Searching them for garbage while
+    # they are imported takes a fifth of the time of a short command.
+    gc.set_threshold(100_000)
     sys.exit(run(arguments))
 
 

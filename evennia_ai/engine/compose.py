@@ -24,6 +24,7 @@ The next turn receives two results of this turn in its `Inputs`: the texts that 
 (`evennia_ai.engine.prompt.persistent_texts`), and the anchors of notes.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -222,17 +223,17 @@ def _run_scripts(inputs: Inputs, cut: int) -> tuple[Inputs, ScriptRun]:
 
 def _shown_conversation(inputs: Inputs) -> _Conversation:
     """Return history, event and tool messages, each left out if its component is disabled."""
-    components, off = inputs.components, []
+    disabled, off = inputs.components.disabled, list[Verdict]()
     history, event, tools = inputs.history, inputs.event, inputs.tools
-    if not components.is_on("conversation_history"):
+    if "conversation_history" in disabled:
         if len(history):
             off.append(not_expanded("history", "component conversation_history is disabled"))
         history = NO_HISTORY
-    if not components.is_on("pending_event"):
+    if "pending_event" in disabled:
         if event is not None:
             off.append(not_expanded("event", "component pending_event is disabled"))
         event = None
-    if not components.is_on("tool_result"):
+    if "tool_result" in disabled:
         if tools:
             off.append(not_expanded("tools", "component tool_result is disabled"))
         tools = ()
@@ -369,14 +370,16 @@ def _expand_texts(
         filling = replace(filling, state=state)
     expanded = components.compiled.expand(filling)
     store = MacroStore(expanded.left)
-    again = expand_notes_again(
-        notes, inputs.notes, filling, store, components=components, lore=sources
-    )
+    again: Sequence[ExpandedNote] = notes
+    if notes:
+        again = expand_notes_again(
+            notes, inputs.notes, filling, store, components=components, lore=sources
+        )
     dependences = components.dependences(sources).members
     made = restrict_fragments(expanded.made, dependences, layout=layout, counter=counter)
     if inputs.guidance:
         made = add_guidance(made, inputs.guidance, components=components, counter=counter)
-    made = insert_memories(made, memories.kept, components=components, filling=filling, store=store)
+    made = insert_memories(made, memories, components=components, filling=filling, store=store)
     made = fill_components(made, inputs.blocks, components=components, filling=filling, store=store)
     if entries:
         places = components.lore_messages
@@ -401,7 +404,7 @@ def _expand_texts(
     if assembly.examples == "messages":
         made = split_examples(made, assembly, components=components, filling=filling, store=store)
     made += block_fragments(inputs.blocks, counter=counter)
-    return made if components.is_on(DYNAMIC.key) else drop_facts(made)
+    return drop_facts(made) if DYNAMIC.key in components.disabled else made
 
 
 def _fixed_messages(

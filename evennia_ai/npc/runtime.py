@@ -70,6 +70,8 @@ def game_id() -> str:
     return found
 
 
+READY_BOOKS: Final = "server/.lorebooks"
+"""The folder in the game's folder that keeps parsed lorebooks from one start to the next."""
 SHUTDOWN_SECONDS: Final = 2.0
 """How long a stopping server waits until the last spans are sent."""
 
@@ -290,7 +292,12 @@ def runtime_of(
         filter=GameFilter(conf.filter, clock),
         told_of_limits=Recently(clock.seconds),
         ticker=Ticker(clock, ticks_alone=conf.tick_alone),
-        book_builds=BookBuilds(conf.lore, in_thread=_threads_of(clock)),
+        book_builds=BookBuilds(
+            conf.lore,
+            in_thread=_threads_of(clock),
+            # Without a reactor there is no game that would start again.
+            folder=conf.game_folder / READY_BOOKS if IReactorThreads.providedBy(clock) else None,
+        ),
         work=work,
     )
 

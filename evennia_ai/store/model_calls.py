@@ -145,6 +145,14 @@ class Used:
 
 NOTHING: Final = Used()
 _insert: Final = Insert(models.ModelCall, _FIELDS)
+_LENGTHS: Final = {
+    name: models.ModelCall._meta.get_field(name).max_length or None for name in _FIELDS
+}
+"""The most characters of each column; None for a number."""
+_HIGHEST: Final = {
+    **{name: _MOST_TOKENS for name in _FIELDS if name.endswith("_tokens")},
+    "nanodollars": _MOST_NANODOLLARS,
+}
 
 
 def add_call(new: NewCall) -> None:
@@ -153,7 +161,13 @@ def add_call(new: NewCall) -> None:
     Numbers that a provider reported are limited to the range of their column, so that storing a
     reply cannot fail.
     """
-    _insert([[_fit_to_column(name, getattr(new, name)) for name in _FIELDS]])
+    values = {name: getattr(new, name) for name in _FIELDS}
+    for name, most in _LENGTHS.items():
+        if most is not None:
+            values[name] = values[name][:most]
+        elif values[name] and (highest := _HIGHEST.get(name)):
+            values[name] = min(max(0, values[name]), highest)
+    _insert([list(values.values())])
 
 
 def is_counted(outcome: str) -> bool:
@@ -375,15 +389,6 @@ def _add_to_day(key: Mapping[str, Any], found: Used) -> None:
     sums = {name: getattr(found, name) for name in _SUMMED}
     if not known.update(**{name: F(name) + value for name, value in sums.items()}):
         models.ModelCallDay.objects.create(**key, **sums)
-
-
-def _fit_to_column(name: str, value: Any) -> Any:
-    """Return a value limited to the range that its column has in every database."""
-    if isinstance(value, str):
-        return value[: models.ModelCall._meta.get_field(name).max_length]
-    if name == "nanodollars" and value:
-        return min(value, _MOST_NANODOLLARS)
-    return min(max(0, value), _MOST_TOKENS) if name.endswith("_tokens") and value else value
 
 
 def _of_player(player_ref: str, npc_ref: str | None) -> QuerySet:

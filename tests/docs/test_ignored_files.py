@@ -25,6 +25,7 @@ needs_git = pytest.mark.skipif(
         "world/demo/presets/quay-2.json",
         "world/demo/kept/oren-2.yaml",
         "server/demo_logins.json",
+        "server/.lorebooks/4f6c.json",
         "server/evennia.db3",
         "server/logs/server.log",
         "server/conf/secret_settings.py",

@@ -17,7 +17,7 @@ the grant for roles.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
@@ -61,7 +61,7 @@ class Lorebook:
     """
 
     label: str
-    entries: tuple[LoreEntry, ...] = ()
+    entries: Sequence[LoreEntry] = ()
     scan_depth: int | None = None
     """How many messages are searched for keys; replaces the scan depth of the rules."""
     token_budget: int | None = None
@@ -130,16 +130,52 @@ def label_of(identity: str) -> str:
     return re.sub(r"\\(.)", r"\1", identity[:end], flags=re.DOTALL) + identity[end:]
 
 
+# These results may be stored with a book. Then a turn makes only the entries that it needs.
+UIDS: Final = Slot[Sequence[str]]("uids")
+DELAY_LEVELS: Final = Slot[Sequence[int]]("delay levels")
+HANDING_ON: Final = Slot[Sequence[int]]("entries that hand on texts")
+
 LABELS: Final = Slot[tuple[str, ...]]("labels")
 IDENTITIES: Final = Slot[tuple[str, ...]]("identities")
 _BY_IDENTITY: Final = Slot[dict[str, int]]("index by identity")
+
+
+def uids_of(book: Lorebook) -> Sequence[str]:
+    """Return the id of each entry of a book."""
+    known = book.of_entries.get(UIDS)
+    if known is None:
+        known = book.of_entries[UIDS] = [entry.uid for entry in book.entries]
+    return known
+
+
+def delay_levels_of(book: Lorebook) -> Sequence[int]:
+    """Return the delay levels that the book's entries set for recursion, in ascending order."""
+    known = book.of_entries.get(DELAY_LEVELS)
+    if known is None:
+        found = {entry.recursion.delay_level for entry in book.entries} - {0}
+        known = book.of_entries[DELAY_LEVELS] = sorted(found)
+    return known
+
+
+def handing_on(book: Lorebook) -> Sequence[int]:
+    """Return the indexes of the entries whose texts set variables or are in an outlet."""
+    known = book.of_entries.get(HANDING_ON)
+    if known is None:
+        known = book.of_entries[HANDING_ON] = [
+            index
+            for index, entry in enumerate(book.entries)
+            if entry.position == "outlet"
+            or entry.template.uses.sets
+            or entry.template.uses.computes_names
+        ]
+    return known
 
 
 def labels_of(book: Lorebook) -> tuple[str, ...]:
     """Return the label (`book#uid`) of each entry of a book."""
     known = book.memo.get(LABELS)
     if known is None:
-        known = book.memo[LABELS] = tuple([f"{book.label}#{entry.uid}" for entry in book.entries])
+        known = book.memo[LABELS] = tuple([f"{book.label}#{uid}" for uid in uids_of(book)])
     return known
 
 
@@ -149,7 +185,7 @@ def identities_of(book: Lorebook) -> tuple[str, ...]:
     if known is None:
         name = identity_prefix(book.label, attach=book.attach)
         own = labels_of(book) if name == book.label else None
-        known = tuple([f"{name}#{entry.uid}" for entry in book.entries]) if own is None else own
+        known = tuple([f"{name}#{uid}" for uid in uids_of(book)]) if own is None else own
         book.memo[IDENTITIES] = known
     return known
 

@@ -334,13 +334,14 @@ def why_no_place(components: ComponentSet, facts: Facts) -> str:
 
 def insert_memories(
     made: Sequence[Fragment | Verdict],
-    memories: Sequence[Memory],
+    recalled: RecallResult,
     *,
     components: ComponentSet,
     filling: Filling,
     store: MacroStore,
 ) -> Sequence[Fragment | Verdict]:
     """Return the fragments of all components, with memories inserted at their component."""
+    memories = recalled.kept if recalled.judged else ()
     if not memories and not components.needs(MEMORIES_KEY, MEMORIES_NAME):
         return made
     place = components.place_of(MEMORIES_KEY)

@@ -55,8 +55,8 @@ from evennia_ai.engine.prompt.prefix_rules import (
 )
 from evennia_ai.engine.prompt.templates.template import Template, Uses, compile_template
 from evennia_ai.engine.prompt.templates.value_names import OF_THE_MOMENT, OUTLET
-from evennia_ai.engine.prompt.templates.variables import Found
-from evennia_ai.engine.prompt.templates.work import COUNTED_A_UNIT
+from evennia_ai.engine.prompt.templates.variables import Variables
+from evennia_ai.engine.prompt.templates.work import COUNTED_A_UNIT, PLACED_WORK, Meter
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import Verdict, not_expanded
 
@@ -218,49 +218,53 @@ class CompiledComponent:
             The fragment, or the verdict that says why there is none; and the variables that the
             text set with the work that it used.
         """
-        template, contained = self.template, self.is_contained
+        contained = self.is_contained
         if self._refused is not None:
             return self._refused, NO_EFFECT
+        meter = state.meter(contained=contained)
+        if not self.has_variables:
+            made = self.fill(filling, meter)
+            return made, Effect({}, meter.spent, contained, meter.ran_out)
+        variables = state.variables(meter, contained=contained)
+        made = self.fill(filling, meter, variables)
+        return made, Effect(variables.changed, meter.spent, contained, meter.ran_out)
+
+    def fill(
+        self, filling: Filling, meter: Meter, variables: Variables | None = None
+    ) -> Fragment | Verdict:
+        """Expand the text of an enabled component.
+
+        Args:
+            filling: The values and rules of the turn.
+            meter: The work that the text may use.
+            variables: The variables that the text may read and set.
+
+        Returns:
+            The fragment, or the verdict that says why there is none.
+        """
+        template = self.template
         assert template is not None
         if why := self.why_off(filling.facts):
-            return not_expanded(self.origin, why), NO_EFFECT._replace(contained=contained)
-        claim = self.claim(filling.layout)
+            return not_expanded(self.origin, why)
+        claim = self._claims.get(filling.layout) or self.claim(filling.layout)
         values = filling.values_for(claim.spoken_as, contained=claim.depth is not None)
-        if not self.has_macros:
-            return self._fragment(template, template.source, claim, filling, values), NO_EFFECT
-        meter = state.meter(contained=contained)
-        variables = kept = None
-        if self.has_variables:
-            variables = state.variables(meter, contained=contained)
+        text, note = template.source, ""
+        if self.has_macros:
             # Any text, also one of role system, may read variables of the game's own texts. So
             # store values in the form that is safe in a system message.
-            kept = values if contained else filling.values_for("system")
-        changed: Found = {}
-        try:
-            text = template.render(
-                values, filling.dice, meter=meter, variables=variables, kept=kept
-            )
-            meter.pay(len(text) // COUNTED_A_UNIT)
-        except TemplateError as error:
-            made: Fragment | Verdict = not_expanded(self.origin, f"{_ERROR}{error}")
-        else:
-            note = ""
+            is_own = variables is not None and not self.is_contained
+            kept = filling.values_for("system") if is_own else values
+            try:
+                text = template.render(
+                    values, filling.dice, meter=meter, variables=variables, kept=kept
+                )
+                meter.pay(len(text) // COUNTED_A_UNIT)
+            except TemplateError as error:
+                if variables is not None:
+                    variables.changed.clear()
+                return not_expanded(self.origin, f"{_ERROR}{error}")
             if variables is not None:
-                changed, note = variables.changed, describe_variables(variables)
-            made = self._fragment(template, text, claim, filling, values, note=note)
-        return made, Effect(changed, meter.spent, contained, meter.ran_out)
-
-    def _fragment(
-        self,
-        template: Template,
-        text: str,
-        claim: Claim,
-        filling: Filling,
-        values: Mapping[str, str],
-        *,
-        note: str = "",
-    ) -> Fragment | Verdict:
-        """Return the fragment of an expanded text, or the verdict that the text is empty."""
+                note = describe_variables(variables)
         if unknown := template.unknown(values):
             left = f"left as written: {', '.join(unknown)}"
             note = f"{note}; {left}" if note else left
@@ -435,22 +439,19 @@ class CompiledComponents:
         ]
         for i in outdated:
             work[effects[i].contained] -= effects[i].work
-        ran_out = False
+        meter = Meter(PLACED_WORK - sum(work) - now.work_of_lore)
         for i in sorted(outdated):
-            state = MacroState(now.granted, now.contained, work[0], work[1], now.work_of_lore)
-            made[i], effect = self.members[i].expand(filling, state)
-            work[effect.contained] += effect.work
-            ran_out, effects[i] = ran_out or effect.ran_out, effect
+            member, unspent = self.members[i], meter.left
+            made[i] = member.fill(filling, meter)
+            spent, contained = unspent - meter.left, member.is_contained
+            work[contained] += spent
+            effects[i] = Effect({}, spent, contained, meter.ran_out)
         left = MacroState(now.granted, now.contained, work[0], work[1], now.work_of_lore)
-        return _Walk(now, effects, left, ran_out or left.is_too_much)
+        return _Walk(now, effects, left, meter.ran_out or left.is_too_much)
 
     def keys_reading(self, name: str) -> tuple[str, ...]:
         """Return the keys of the enabled components whose texts name this value."""
         return tuple(self.members[index].component.key for index in self._readers.get(name, ()))
-
-    def reads(self, name: str) -> bool:
-        """True if the text of any component uses this value."""
-        return name in self._readers
 
     def _outdated(self, last: _Last, seen: list[str | None], dice: Dice) -> set[int]:
         """Return the indexes of the components that use a changed value or have random macros."""
@@ -547,9 +548,9 @@ class ComponentSet:
         "_dependences",
         "_listed",
         "_next_to",
-        "_off",
         "compiled",
         "context",
+        "disabled",
         "fields",
         "lore_messages",
         "names_moment",
@@ -572,7 +573,8 @@ class ComponentSet:
         """
         self.context, self.off = context, off
         listed = sorted(components, key=lambda c: (c.id, c.key))
-        self._off = off.union(c.key for c in listed if not c.enabled)
+        self.disabled = off.union(c.key for c in listed if not c.enabled)
+        """The keys of the components that the context or their author disabled."""
         self.lore_messages: Mapping[str, SharedMessage] = {
             key: _lore_message(key, listed) for key in _LORE_PLACES
         }
@@ -626,7 +628,7 @@ class ComponentSet:
 
     def needs(self, key: str, name: str) -> bool:
         """True if the component `key` is enabled and its text names the value `name`."""
-        return self.compiled.reads(name) and key in self.compiled.keys_reading(name)
+        return name in self.compiled.names and key in self.compiled.keys_reading(name)
 
     def _message_next_to(self, key: str, side: Side) -> SharedMessage | None:
         component = self._listed.get(key)
@@ -653,7 +655,7 @@ class ComponentSet:
 
     def is_on(self, key: str) -> bool:
         """True unless the component `key` is disabled. A missing component counts as enabled."""
-        return key not in self._off
+        return key not in self.disabled
 
 
 def _lore_message(key: str, components: Iterable[PromptComponent]) -> SharedMessage:

@@ -12,7 +12,7 @@ example would show the model a speaker who breaks off.
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from enum import IntEnum
 from itertools import groupby
 from typing import Final, Literal, NamedTuple
@@ -104,16 +104,15 @@ class Claim:
     """The kind of persistent text, such as `note:0`; "" if the text does not persist."""
     beside: Beside | None = None
     """The message from which the depth was computed; None if an author chose the depth."""
+    spoken_as: Role = field(init=False, compare=False)
+    """The role of the message in which the text is placed."""
+    rank: Rank = field(init=False, compare=False)
+    """The sort key of the text among texts at the same place and depth."""
 
-    @property
-    def spoken_as(self) -> Role:
-        """The role of the message in which the text is placed."""
-        return self.shared.role if self.shared else self.role
-
-    @property
-    def rank(self) -> Rank:
-        """The sort key of the text among texts at the same place and depth."""
-        return self.order, self.id, self.key, self.origin
+    def __post_init__(self) -> None:
+        spoken_as = self.shared.role if self.shared else self.role
+        object.__setattr__(self, "spoken_as", spoken_as)
+        object.__setattr__(self, "rank", (self.order, self.id, self.key, self.origin))
 
 
 class Fragment(NamedTuple):

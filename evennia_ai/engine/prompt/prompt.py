@@ -28,6 +28,7 @@ from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import ManyVerdicts, NamingVerdicts, Verdict
 
 _SHA256: Final = Slot[str]("sha256")
+_NUMBERS: Final = Slot[dict[int, int]]("numbers of messages")
 _BREAKPOINTS: Final = Slot[tuple[int, ...]]("breakpoints")
 
 
@@ -92,19 +93,22 @@ class Prompt:
     """The places of anchored notes, for the inputs of the next turn."""
     already_sent: Sequence[AlreadySent] = ()
     """The fragments that are not sent again, because the history already has them."""
-    tokens: int = field(init=False, compare=False)
-    """The tokens of the prompt that count against `limit_tokens`."""
-    cut: int = field(init=False, compare=False)
-    """The absolute index of the first kept history message, for the inputs of the next turn."""
-    fragments: Sequence[Fragment] = field(init=False, compare=False)
-    """The fragments that the budget kept."""
     _memo: Memo = field(default_factory=Memo, repr=False, compare=False)
-    _numbers: dict[int, int] = field(default_factory=dict, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "tokens", self.fitted.tokens)
-        object.__setattr__(self, "cut", self.fitted.first)
-        object.__setattr__(self, "fragments", self.fitted.fragments)
+    @property
+    def tokens(self) -> int:
+        """The tokens of the prompt that count against `limit_tokens`."""
+        return self.fitted.tokens
+
+    @property
+    def cut(self) -> int:
+        """The absolute index of the first kept history message, for the inputs of the next turn."""
+        return self.fitted.first
+
+    @property
+    def fragments(self) -> Sequence[Fragment]:
+        """The fragments that the budget kept."""
+        return self.fitted.fragments
 
     @property
     def sha256(self) -> str:
@@ -138,9 +142,10 @@ class Prompt:
 
     def called(self, index: int) -> str:
         """Return the name by which verdicts call the history message with this absolute index."""
-        if not self._numbers and index >= self.cut:
-            self._numbers.update(self._numbered_messages())
-        number = self._numbers.get(index)
+        numbers = self._memo.get(_NUMBERS)
+        if numbers is None:
+            numbers = self._memo[_NUMBERS] = self._number_messages()
+        number = numbers.get(index)
         return "a message that is cut away" if number is None else f"message {number}"
 
     def _verdicts(self, *many: Sequence[Verdict]) -> tuple[Verdict, ...]:
@@ -303,17 +308,20 @@ class Prompt:
             return f"{told}; that message is cut away, so the text is at the top of the history"
         return told if follow == claim.depth else f"{told}; a tool's result stays with its call"
 
-    def _numbered_messages(self) -> Iterator[tuple[int, int]]:
-        """Yield for each kept history message its absolute index and its index in the prompt."""
-        kept = self.history.between(self.cut, self.history.stop)
-        at = 0
-        for number, message in enumerate(self.messages):
-            for member in squashed_members(message) if self.assembly.squash else (message,):
-                while at < len(kept) and kept[at].is_emptied:
-                    at += 1
-                if at < len(kept) and member is kept[at]:
-                    yield self.cut + at, number
-                    at += 1
+    def _number_messages(self) -> dict[int, int]:
+        """Return the index in the prompt of each kept history message, by its absolute index."""
+        members: Iterable[tuple[int, Message]] = enumerate(self.messages)
+        if self.assembly.squash:
+            members = [(at, one) for at, whole in members for one in squashed_members(whole)]
+        numbers: dict[int, int] = {}
+        history = enumerate(self.history.between(self.cut, self.history.stop), start=self.cut)
+        kept = iter([(index, message) for index, message in history if not message.is_emptied])
+        index, wanted = next(kept, (0, None))
+        for number, member in members:
+            if member is wanted:
+                numbers[index] = number
+                index, wanted = next(kept, (0, None))
+        return numbers
 
     def _words_after(self, index: int) -> str:
         return _following_words(self.history.counted(index))

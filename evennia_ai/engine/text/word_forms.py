@@ -11,8 +11,6 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
-import snowballstemmer
-
 Languages = tuple[str, ...]
 """Codes of languages (ISO 639-1).
 
@@ -110,5 +108,8 @@ def _stem(word: str, language: str) -> str:
 
 @lru_cache
 def _stemmer(language: str) -> Any:
+    # The stemmers of thirty languages are slow to import, and most scenarios stem no word.
+    import snowballstemmer
+
     (algorithm,) = (codes[language] for codes in _ALGORITHMS.values() if language in codes)
     return snowballstemmer.stemmer(algorithm)

@@ -62,7 +62,7 @@ class Translation:
 class _ForeignData(BaseModel):
     """The fields that are read from another program's data, which has their names in camel case."""
 
-    model_config = ConfigDict(strict=True, frozen=True, alias_generator=to_camel)
+    model_config = ConfigDict(strict=True, frozen=True, alias_generator=to_camel, defer_build=True)
 
     @classmethod
     def read(cls, raw: Mapping[str, Any]) -> tuple[Self, tuple[str, ...]]:

@@ -4,11 +4,12 @@ Parsing a book of ten thousand entries takes a good part of a second. Until a ne
 parsed, turns use the earlier one, and their traces say so. If there is no earlier one (at the first
 use after a start, or for the book in a card), the turn waits, and its NPC shows that it heard. A
 builder's command waits too. The thread uses only plain values, no object of the game and no
-database.
+database. It keeps a parsed book in a file, so that the next start need not parse the book.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 from twisted.internet.defer import Deferred
@@ -69,9 +70,12 @@ class _Reading:
 class BookBuilds:
     """Starts and keeps track of the parsing of books, cards and presets in another thread."""
 
-    def __init__(self, rules: ActivationRules, *, in_thread: InThread) -> None:
+    def __init__(
+        self, rules: ActivationRules, *, in_thread: InThread, folder: Path | None = None
+    ) -> None:
         self._rules = rules
         self._in_thread = in_thread
+        self._folder = folder
         # By name and hash of the book.
         self._reading: dict[tuple[str, str], _Reading] = {}
         self._unreadable: set[str] = set()
@@ -193,7 +197,9 @@ class BookBuilds:
             know_read(stored, last)  # the cache had dropped it
             return None
         self._reading[key] = _Reading(stored, last)
-        self._in_thread(make_ready, stored, self._rules).addBoth(self._book_parsed, stored)
+        self._in_thread(make_ready, stored, self._rules, self._folder).addBoth(
+            self._book_parsed, stored
+        )
         return self._reading.get(key)
 
     def _book_parsed(self, ended: Any, stored: StoredBook) -> None:

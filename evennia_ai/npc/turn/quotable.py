@@ -11,7 +11,7 @@ from typing import Final
 from evennia_ai.engine.compose import Composition
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.execution_request import ExecutionRequest
-from evennia_ai.engine.lorebook.book import Lorebook
+from evennia_ai.engine.lorebook.book import Lorebook, labels_of
 from evennia_ai.engine.prompt.conditions import ROOM_KEY
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.templates.work import Meter
@@ -64,12 +64,12 @@ def _lore(made: Composition, books: Sequence[Lorebook]) -> Iterator[Passage]:
     kept = {piece.claim.origin for piece in made.prompt.fragments}
     active = [entry for entry in made.lore.entries if entry.origin in kept]
     # only the active ones, because the books may have ten thousand entries
-    uids = {entry.uid for entry in active}
+    labels = {entry.label for entry in active}
     keys = {
-        f"{book.label}#{one.uid}": one.keys
+        label: book.entries[index].keys
         for book in books
-        for one in book.entries
-        if one.uid in uids
+        for index, label in enumerate(labels_of(book))
+        if label in labels
     }
     for entry in active:
         yield Passage(

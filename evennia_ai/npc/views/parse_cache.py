@@ -3,17 +3,27 @@
 A parsed card or book takes many times the memory of its text, so the cache also limits the total
 length of the texts. A book is identified by the hash of its text. All attachments, revisions and
 grants of a book share its entries and its tables of keys.
+
+A long book that is ready is also kept in a file of the game's folder, so that it is ready again
+soon after a restart. Such a file may be deleted at any time.
 """
 
 import json
 import logging
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from threading import Lock
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from unicodedata import unidata_version
 
+import evennia_ai
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.lorebook.rules import ActivationRules
@@ -25,11 +35,14 @@ from evennia_ai.engine.prompt.templates.template import compile_template
 from evennia_ai.formats.cards.card import Card, card_from_text, texts_with_macros
 from evennia_ai.formats.cards.components import character_book
 from evennia_ai.formats.lorebooks.books import read_book
+from evennia_ai.formats.lorebooks.packed import VERSION, pack_book, unpack_book
 from evennia_ai.store.authored.cards import StoredCard
 from evennia_ai.store.authored.lorebooks import StoredBook
 
 MOST_PARSED: Final = 256
 """The most parsed values of each kind."""
+MOST_READY: Final = 64
+"""The most files of books that are ready."""
 MOST_CHARACTERS: Final = 32_000_000
 """The most characters of cached texts in all. The parsed values take ten times as much memory."""
 
@@ -226,13 +239,91 @@ def make_card_ready(stored: StoredCard, rules: ActivationRules) -> str:
     return book.label
 
 
-def make_ready(stored: StoredBook, rules: ActivationRules) -> None:
+def make_ready(stored: StoredBook, rules: ActivationRules, folder: Path | None) -> None:
     """Parse a book and index its keys. Any thread may call this.
+
+    Args:
+        stored: The book.
+        rules: The rules by which its keys are searched.
+        folder: The folder that keeps ready books from one start to the next, None for none.
 
     Raises:
         FormatError: The book cannot be parsed.
     """
+    text = _text_of(stored)
+    file = folder and _ReadyFile.of(folder, text, rules)
+    book = file and text not in _texts and file.read(label=text.name, rules=rules)
+    if book:
+        _texts.keep(text, book)
     prepare_index(attached_book(stored), rules=rules)
+    if file and not book and not file.path.exists():
+        file.write(pack_book(_texts(text), json.loads(text.source), rules=rules))
+
+
+@lru_cache(maxsize=1)
+def _made_by() -> list[Any]:
+    """Return what the content of a ready book depends on, besides its text and the rules.
+
+    Every module counts, because nobody would think of raising a version after a change in one of
+    them. As for Python's own compiled files, its size and its time stand for its content.
+    """
+    root = Path(evennia_ai.__file__).parent
+    files = sorted([*root.glob("engine/**/*.py"), *root.glob("formats/**/*.py")])
+    stats = [(one.name, one.stat()) for one in files]
+    modules = "".join(f"{name} {stat.st_size} {stat.st_mtime_ns}\n" for name, stat in stats)
+    return [VERSION, sys.version, unidata_version, sha256(modules.encode()).hexdigest()]
+
+
+class _ReadyFile(NamedTuple):
+    """The file of a book that is ready: a line about its making, its hash, and the packed text."""
+
+    path: Path
+    making: bytes
+    """JSON of all that the content depends on. Its hash names the file."""
+
+    @classmethod
+    def of(cls, folder: Path, text: _BookText, rules: ActivationRules) -> "_ReadyFile":
+        searched = [rules.rules, rules.case_sensitive, rules.match_whole_words]
+        making = json.dumps([text.name, text.sha256, searched, *_made_by()]).encode()
+        return cls(folder / f"{sha256(making).hexdigest()}.json", making)
+
+    def read(self, *, label: str, rules: ActivationRules) -> Lorebook | None:
+        """Return the book in the file. None if there is no file, or another or a damaged one."""
+        try:
+            making, digest, packed = self.path.read_bytes().split(b"\n", 2)
+            if making == self.making and digest == sha256(packed).hexdigest().encode():
+                return unpack_book(packed.decode(), label=label, rules=rules)
+            problem = "it is damaged, or of another book"
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            problem = str(error)
+        why = f"{self.path}: {problem}"
+        log.warning("evennia_ai: lorebook '%s' is parsed again: %s", label, why)
+        with suppress(OSError):
+            self.path.unlink()
+        return None
+
+    def write(self, packed: str | None) -> None:
+        """Write the file, unless there is nothing to keep. Delete the oldest of too many files."""
+        if packed is None:
+            return
+        content = packed.encode()
+        digest = sha256(content).hexdigest().encode()
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            # Another process may read the file at the same time, so it appears complete. Only the
+            # user of the game may read it.
+            with NamedTemporaryFile(dir=self.path.parent, suffix=".new", delete=False) as new:
+                new.write(b"\n".join((self.making, digest, content)))
+            Path(new.name).replace(self.path)
+            kept = sorted(self.path.parent.glob("*.json"), key=lambda one: one.stat().st_mtime)
+            for old in kept[:-MOST_READY]:
+                old.unlink(missing_ok=True)
+        except OSError as error:
+            log.warning(
+                "evennia_ai: cannot keep ready lorebooks in %s: %s", self.path.parent, error
+            )
 
 
 def know_read(stored: StoredBook, book: Lorebook) -> None:

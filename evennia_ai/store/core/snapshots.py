@@ -236,15 +236,18 @@ class Snapshots(Generic[K, V]):
             ) from error
 
     def _newest_write(self, key: K) -> "_Write[K, V] | None":
-        return next((w for w in self._writes() if w.key is None or w.key == key), None)
+        for write in self._writes():
+            if write.key is None or write.key == key:
+                return write
+        return None
 
-    def _writes(self) -> "Iterator[_Write[K, V]]":
-        """Yield the writes of the current transaction that were not rolled back, newest first."""
+    def _writes(self) -> "list[_Write[K, V]]":
+        """Return the writes of the current transaction that were not rolled back, newest first."""
         connection = transaction.get_connection()
-        if connection.in_atomic_block:
-            for _, callback, _ in reversed(connection.run_on_commit):
-                if type(callback) is _Write and callback.snapshots is self:
-                    yield callback
+        if not connection.in_atomic_block:
+            return []
+        callbacks = [callback for _, callback, _ in reversed(connection.run_on_commit)]
+        return [one for one in callbacks if type(one) is _Write and one.snapshots is self]
 
     def _commit(self, write: "_Write[K, V]") -> None:
         """Apply a committed write, so that all readers see it.

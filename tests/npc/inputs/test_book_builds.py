@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from threading import Thread, get_ident
 from typing import Any
 
@@ -11,9 +12,11 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from evennia_ai.engine.actors import trusted
+from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.prompt.components import GAME, Scope, of_npc
 from evennia_ai.npc.inputs.book_builds import LONG, BookBuilds
 from evennia_ai.npc.views import parse_cache
+from evennia_ai.npc.views.parse_cache import Parsed, _attached_book, attached_book, make_ready
 from evennia_ai.store.authored.cards import CARDS, save_card
 from evennia_ai.store.authored.lorebooks import LOREBOOKS, get_book, save_book
 from evennia_ai.store.history import turns
@@ -223,3 +226,60 @@ def test_read_first_returns_none_once_the_book_is_parsed(stage, threads):
     threads.finish()
     assert waits.called
     assert builds.read_first(stored) is None
+
+
+@pytest.mark.parametrize(
+    ("damage", "parsings"),
+    [
+        (lambda file: None, 0),
+        (lambda file: file.write_bytes(file.read_bytes().replace(b"tide", b"wind")), 1),
+        (lambda file: file.write_bytes(file.read_bytes()[:-9]), 1),
+        (lambda file: file.write_bytes(b"[" + file.read_bytes()), 1),
+        (lambda file: file.write_bytes(b""), 1),
+        (Path.unlink, 1),
+    ],
+    ids=["kept", "another text", "cut", "of another making", "empty", "deleted"],
+)
+def test_kept_book_is_ready_after_a_restart_or_else_parsed_again(
+    stage, readers, tmp_path, monkeypatch, damage, parsings
+):
+    long_book(FERRY, name="first")
+    stored = get_book("first")
+
+    def restarted() -> Lorebook:
+        monkeypatch.setattr(parse_cache, "_texts", Parsed(parse_cache._texts._parse, most=9))
+        monkeypatch.setattr(parse_cache, "_attached_books", Parsed(_attached_book, most=9))
+        readers.clear()
+        make_ready(stored, stage.running.runtime().conf.lore, tmp_path)
+        return attached_book(stored)
+
+    read = restarted()
+    (file,) = tmp_path.iterdir()
+    content = file.read_bytes()
+    assert len(readers) == 1
+    assert file.stat().st_mode & 0o077 == 0
+
+    damage(file)
+    again = restarted()
+
+    assert len(readers) == parsings
+    assert (again.entries is read.entries, again.label) == (False, "first")
+    assert [one.template.source for one in again.entries] == [FERRY, "x" * LONG]
+    assert [one.name for one in tmp_path.iterdir()] == [file.name]
+    assert file.read_bytes() == content
+
+
+def test_changed_text_or_changed_rules_use_no_kept_book(stage, readers, tmp_path):
+    rules = stage.running.runtime().conf.lore
+    for content, sensitive in ((FERRY, False), (FERRY + " Or not.", False), (FERRY, True)):
+        long_book(content, name="first")
+        make_ready(get_book("first"), replace(rules, case_sensitive=sensitive), tmp_path)
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_folder_that_cannot_be_written_leaves_a_ready_book(stage, readers, tmp_path, caplog):
+    long_book(FERRY, name="first")
+    (tmp_path / "file").touch()
+    make_ready(get_book("first"), stage.running.runtime().conf.lore, tmp_path / "file")
+    assert attached_book(get_book("first")).entries[0].template.source == FERRY
+    assert "cannot keep ready lorebooks" in caplog.text

@@ -15,6 +15,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from itertools import accumulate, chain, groupby, pairwise, repeat
 from operator import attrgetter
 from types import GenericAlias
@@ -386,10 +387,12 @@ def wrong_field(manifest: TurnManifest) -> str | None:
     # Pydantic refuses lone surrogates, which a turn may have recorded, so they are replaced first.
     text = make_storable(json.dumps(manifest.to_plain(), ensure_ascii=False))
     try:
-        _READER.validate_json(text, strict=True)
+        _reader().validate_json(text, strict=True)
     except ValidationError as error:
         return str(error.errors(include_url=False)[0]["loc"][0])
     return None
 
 
-_READER: Final = TypeAdapter(TurnManifest)
+@cache
+def _reader() -> TypeAdapter[TurnManifest]:
+    return TypeAdapter(TurnManifest)

@@ -20,7 +20,7 @@ from evennia_ai.engine.lorebook.activation.candidate import (
 from evennia_ai.engine.lorebook.activation.judging import PassView
 from evennia_ai.engine.lorebook.activation.reasons import EntryReason, given_up_reason, name_message
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, Clock, LoreState, Timers
-from evennia_ai.engine.lorebook.book import Unmatched, pack_uids
+from evennia_ai.engine.lorebook.book import Unmatched, pack_uids, uids_of
 from evennia_ai.engine.lorebook.scan.window import MOST_PLACES, Scan, Window
 from evennia_ai.engine.prompt.history import History
 from evennia_ai.engine.prompt.memo import Slot
@@ -200,15 +200,15 @@ def _kept_with_index(
 def _unmatched_verdicts(book: ActiveBook) -> list[Verdict]:
     """Return the verdict that each entry of a book gets if the conversation contains no key."""
     stage: Stage = "activate"
-    origins = [entry.origin for entry in book.entries]
+    origins = [f"lore:{label}" for label in book.labels]
     return list(map(Verdict, repeat(stage), origins, repeat(False), _unmatched_reasons(book)))
 
 
 def _group_unmatched(book: ActiveBook) -> tuple[Unmatched, ...]:
     """Group the entries of a book by the reason they get if the conversation contains no key."""
     by_reason: dict[str, list[str]] = {}
-    for entry, reason in zip(book.entries, _unmatched_reasons(book), strict=True):
-        by_reason.setdefault(reason, []).append(entry.uid)
+    for uid, reason in zip(uids_of(book.lorebook), _unmatched_reasons(book), strict=True):
+        by_reason.setdefault(reason, []).append(uid)
     return tuple(
         Unmatched(book.lorebook.label, reason, pack_uids(uids))
         for reason, uids in by_reason.items()

@@ -46,7 +46,6 @@ from evennia_ai.engine.prompt.tokens import TokenCounter
 # A number greater than the count of entries in any book. The number of an entry is the rank of its
 # book times this constant, plus its index, so entries of different books have different numbers.
 _MOST_ENTRIES: Final = 10**9
-_LEVELS: Final = Slot[tuple[int, ...]]("delay levels")
 
 
 class _EntryText(NamedTuple):
@@ -121,15 +120,6 @@ class ActiveBook:
         self._matches: KeyMatches | None = None
         self._paid: dict[int, int] = {}
         """The work already charged in this run for the text of each entry, by index."""
-
-    @property
-    def delay_levels(self) -> tuple[int, ...]:
-        """The delay levels that the book's entries set for recursion, in ascending order."""
-        known = self.lorebook.memo.get(_LEVELS)
-        if known is None:
-            found = {entry.recursion.delay_level for entry in self.entries} - {0}
-            known = self.lorebook.memo[_LEVELS] = tuple(sorted(found))
-        return known
 
     def mark(self, indexes: Iterable[int]) -> None:
         """Mark the entries with these indexes, so that the next activation pass judges them."""

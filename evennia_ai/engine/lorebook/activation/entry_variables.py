@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from evennia_ai.engine.errors import TemplateError
 from evennia_ai.engine.lorebook.activation.candidate import ActiveEntry
-from evennia_ai.engine.lorebook.book import Lorebook, is_moved
+from evennia_ai.engine.lorebook.book import Lorebook, handing_on, is_moved
 from evennia_ai.engine.lorebook.entry import LoreEntry
 from evennia_ai.engine.prompt.components import Grant
 from evennia_ai.engine.prompt.dice import Dice
@@ -109,10 +109,10 @@ def _speech_sources_of(book: Lorebook) -> SpeechSources:
     outlets: dict[str, Dependence] = {}
     variables: dict[Variable, Dependence] = {}
     any_variable: Dependence | None = None
-    for entry in book.entries:
+    for index in handing_on(book):
+        entry = book.entries[index]
         uses = entry.template.uses
-        hands_on = entry.position == "outlet" or uses.sets or uses.computes_names
-        why = entry_dependence(entry) if entry.enabled and hands_on else None
+        why = entry_dependence(entry) if entry.enabled else None
         if why is None:
             continue
         if entry.position == "outlet" and not is_moved("outlet", book.grants):
@@ -138,10 +138,10 @@ def _setters_of(book: Lorebook) -> Mapping[str, Template]:
     """Return the texts of a book's entries that set variables, by uid of the entry."""
     known = book.memo.get(_SETTING)
     if known is None:
-        known = {
+        several = [book.entries[index] for index in handing_on(book)]
+        known = book.memo[_SETTING] = {
             entry.uid: entry.template
-            for entry in book.entries
+            for entry in several
             if entry.template.uses.sets or entry.template.uses.computes_names
         }
-        book.memo[_SETTING] = known
     return known

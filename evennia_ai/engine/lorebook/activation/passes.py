@@ -52,7 +52,7 @@ from evennia_ai.engine.lorebook.activation.reasons import (
     plain_reason,
 )
 from evennia_ai.engine.lorebook.activation.timers import NO_STATE, Clock, LoreState, Timers
-from evennia_ai.engine.lorebook.book import Lorebook, containment_in_words
+from evennia_ai.engine.lorebook.book import Lorebook, containment_in_words, delay_levels_of
 from evennia_ai.engine.lorebook.rules import PRESET_FLAGS, ActivationRules, PresetFlags
 from evennia_ai.engine.lorebook.scan.hit_cache import FED
 from evennia_ai.engine.lorebook.scan.window import Scan
@@ -259,7 +259,7 @@ class ActivationRun:
         self._schedule = PassSchedule(
             rules,
             recursive=any(book.recursive for book in self.books),
-            levels=(level for book in self.books for level in book.delay_levels),
+            levels=(level for book in self.books for level in delay_levels_of(book.lorebook)),
             length=self.scan.length if rules.min_activations else 0,
         )
         self._speaker_count = 0

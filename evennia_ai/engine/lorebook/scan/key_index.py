@@ -11,11 +11,11 @@ book, for each set of rules and macro values, and all NPCs share it.
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from itertools import chain, compress, count, repeat
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from evennia_ai.engine.lorebook.book import Lorebook
 from evennia_ai.engine.lorebook.entry import (
@@ -120,22 +120,19 @@ _SYNTAX: Final = re.compile(r"[\\^$.*+?()\[\]{}|/]")
 class KeysOfEntries:
     """The keys of each entry of a book, by index. Most keys are made when they are first used."""
 
-    __slots__ = ("_entries", "_made", "_read")
+    __slots__ = ("_entries", "made", "reader")
 
     def __init__(
-        self,
-        read: Callable[[LoreEntry], EntryKeys],
-        entries: Sequence[LoreEntry],
-        made: dict[int, EntryKeys],
+        self, reader: "KeyReader", entries: Sequence[LoreEntry], made: dict[int, EntryKeys]
     ) -> None:
-        self._read = read
+        self.reader = reader
         self._entries = entries
-        self._made = made
+        self.made = made
 
     def __getitem__(self, index: int) -> EntryKeys:
-        keys = self._made.get(index)
+        keys = self.made.get(index)
         if keys is None:
-            keys = self._made[index] = self._read(self._entries[index])
+            keys = self.made[index] = self.reader.entry_keys(self._entries[index])
         return keys
 
     def __len__(self) -> int:
@@ -150,6 +147,8 @@ class BookIndex:
     table: KeyTable
     owners: Mapping[int, tuple[int, ...]]
     """The entries that each key may activate, by number of the key."""
+    others: Sequence[int]
+    """The entries that have other keys than plain words or phrases."""
     always_judged: tuple[int, ...]
     """The entries that each turn judges, because they may become active without a found key."""
     alike: frozenset[int]
@@ -179,6 +178,71 @@ class BookIndex:
         running = self.patterns or self.table.patterns
         return sum(bool(pattern.problem) for pattern in running.values())
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the index of a book without macros in its keys as a JSON value."""
+        reader, made = self.entry_keys.reader, self.entry_keys.made
+        running = self.patterns or self.table.patterns
+        numbers = {pattern: number for number, pattern in running.items()}
+        return {
+            "numbers": [[*flags, dict(known)] for flags, known in reader.numbers.items()],
+            "patterns": [[number, pattern.written] for number, pattern in running.items()],
+            "made": [[at, _keys_to_json(made[at], numbers)] for at in self.others],
+            "owners": list(self.owners.items()),
+            "others": self.others,
+            "always_judged": self.always_judged,
+            "alike": sorted(self.alike),
+            "deepest": self.deepest,
+            "sources": self.sources,
+            "table": self.table.to_json(),
+        }
+
+
+def index_from_json(
+    value: Mapping[str, Any], entries: Sequence[LoreEntry], *, rules: ActivationRules
+) -> BookIndex:
+    """Return the index that `to_json` wrote, for the same entries and rules.
+
+    Raises:
+        ValueError: a regular expression cannot run here.
+    """
+    reader = KeyReader(rules, filled={})
+    for *flags, numbers in value["numbers"]:
+        reader.numbers_of(*flags).update(numbers)
+    parsed = {number: read_pattern(written) for number, written in value["patterns"]}
+    patterns = {number: one for number, one in parsed.items() if isinstance(one, Pattern)}
+    if len(patterns) < len(parsed):
+        raise ValueError("a regular expression of its keys cannot run here")
+    made = {at: _keys_from_json(keys, patterns) for at, keys in value["made"]}
+    one_text = PRESET_FLAGS[rules.rules].one_text
+    in_table: Mapping[int, Pattern] = {} if one_text else patterns
+    return BookIndex(
+        entry_keys=KeysOfEntries(reader, entries, made),
+        table=KeyTable.from_json(value["table"], patterns=in_table, fold=reader.fold),
+        owners=dict(value["owners"]),
+        others=value["others"],
+        always_judged=tuple(value["always_judged"]),
+        alike=frozenset(value["alike"]),
+        deepest=value["deepest"],
+        sources=tuple(value["sources"]),
+        patterns=patterns if one_text else {},
+    )
+
+
+_KEY_FIELDS: Final = tuple(one.name for one in fields(EntryKeys))
+
+
+def _keys_to_json(keys: EntryKeys, numbers: Mapping[Pattern, int]) -> dict[str, Any]:
+    said = {name: getattr(keys, name) for name in _KEY_FIELDS}
+    said["patterns"] = [numbers[pattern] for pattern in keys.patterns]
+    return {name: value for name, value in said.items() if value}
+
+
+def _keys_from_json(value: Mapping[str, Any], patterns: Mapping[int, Pattern]) -> EntryKeys:
+    said: dict[str, Any] = {n: tuple(v) if type(v) is list else v for n, v in value.items()}
+    said["additional"] = tuple(map(tuple, value.get("additional", ())))
+    said["patterns"] = tuple([patterns[number] for number in value.get("patterns", ())])
+    return EntryKeys(**said)
+
 
 # The indexes of a book, by two keys: the rules that decide how keys are searched, and the values
 # that macros in keys read.
@@ -198,10 +262,7 @@ def book_index_of(
         values: The values that macros in keys read.
         dice: The random numbers for macros in keys.
     """
-    by_rules = book.of_entries.setdefault(INDEXES, {})
-    indexes = by_rules.setdefault(
-        (rules.case_sensitive, rules.match_whole_words, PRESET_FLAGS[rules.rules]), {}
-    )
+    indexes = _indexes_of(book, rules)
     macros = _keys_with_macros(book)
     seen = _values_read(macros, values, dice)
     known = indexes.get(seen)
@@ -214,10 +275,28 @@ def book_index_of(
     return known
 
 
+def _indexes_of(book: Lorebook, rules: ActivationRules) -> dict[object, BookIndex]:
+    by_rules = book.of_entries.setdefault(INDEXES, {})
+    read = (rules.case_sensitive, rules.match_whole_words, PRESET_FLAGS[rules.rules])
+    return by_rules.setdefault(read, {})
+
+
+def stored_index(book: Lorebook, *, rules: ActivationRules) -> BookIndex | None:
+    """Return the index that can be stored with a book; None if its keys have macros."""
+    if _keys_with_macros(book):
+        return None
+    return book_index_of(book, rules=rules, values={}, dice=_NO_DICE)
+
+
+def keep_index(book: Lorebook, index: BookIndex, *, rules: ActivationRules) -> None:
+    """Cache the stored index of a book whose keys have no macros."""
+    book.of_entries[_KEY_MACROS] = {}
+    _indexes_of(book, rules)[_values_read({}, {}, _NO_DICE)] = index
+
+
 def prepare_index(book: Lorebook, *, rules: ActivationRules) -> None:
     """Make a lorebook's index for these rules in advance, if its keys have no macros."""
-    if not _keys_with_macros(book):
-        book_index_of(book, rules=rules, values={}, dice=_NO_DICE)
+    stored_index(book, rules=rules)
 
 
 def _keys_with_macros(book: Lorebook) -> dict[str, Template]:
@@ -269,7 +348,8 @@ def _build_index(
     reader = KeyReader(rules, filled=filled)
     entries = book.entries
     made, owners, plain = reader.book_keys(entries)
-    entry_keys = KeysOfEntries(reader.entry_keys, entries, made)
+    others_made = list(made)
+    entry_keys = KeysOfEntries(reader, entries, made)
     one_text = PRESET_FLAGS[rules.rules].one_text
     in_one_text = reader.patterns if one_text else {}
     table = KeyTable(reader.keys(), patterns={} if one_text else reader.patterns, fold=reader.fold)
@@ -281,6 +361,7 @@ def _build_index(
         entry_keys=entry_keys,
         table=table,
         owners=owners,
+        others=others_made,
         always_judged=tuple(
             [at for at in others if _needs_judging(entries[at], entry_keys[at], in_one_text)]
         ),
@@ -415,7 +496,8 @@ class KeyReader:
         self._filled = filled
         self._numbers: dict[Key | str, int] = {}
         self._refusals: dict[tuple[str, bool], str] = {}
-        self._alike: dict[tuple[bool | None, bool | None, Patterns], _Numbers] = {}
+        self.numbers: dict[tuple[bool | None, bool | None, Patterns], _Numbers] = {}
+        """The numbers of keys, by the flags that decide how the keys of an entry are searched."""
 
     def keys(self) -> Iterator[tuple[int, Key]]:
         """Yield the number and the key for each key that is a word or a phrase."""
@@ -473,15 +555,22 @@ class KeyReader:
 
     def _numbers_like(self, entry: LoreEntry) -> _Numbers:
         """Return the numbers of keys that entries with the same flags as this entry share."""
-        flags = (entry.case_sensitive, entry.match_whole_words, entry.patterns)
-        numbers = self._alike.get(flags)
+        return self.numbers_of(entry.case_sensitive, entry.match_whole_words, entry.patterns)
+
+    def numbers_of(
+        self, case_sensitive: bool | None, whole: bool | None, patterns: Patterns
+    ) -> _Numbers:
+        """Return the numbers of the keys of entries with these flags."""
+        flags = (case_sensitive, whole, patterns)
+        numbers = self.numbers.get(flags)
         if numbers is None:
-            patterns = self._patterns_of(entry)
-            numbers = self._alike[flags] = _Numbers(
+            read_as = "by_form" if self._flags.patterns_by_form else patterns
+            is_sensitive = self._is_sensitive(case_sensitive)
+            numbers = self.numbers[flags] = _Numbers(
                 self._numbers,
-                hows=partial(self._search_modes, whole=self._is_whole(entry)),
-                fold=None if self._is_sensitive(entry) else self.fold,
-                odd={"all": "", "by_form": "/", "none": "{{"}[patterns],
+                hows=partial(self._search_modes, whole=self._is_whole(whole)),
+                fold=None if is_sensitive else self.fold,
+                odd={"all": "", "by_form": "/", "none": "{{"}[read_as],
             )
         return numbers
 
@@ -548,7 +637,7 @@ class KeyReader:
         if text == text.strip() and "{{" not in text:
             number = self._number_key(entry, text, [])
             return NEVER if number is None else number
-        sensitive, form = self._is_sensitive(entry), normal_form(text)
+        sensitive, form = self._is_sensitive(entry.case_sensitive), normal_form(text)
         key = Key(form if sensitive else self.fold(form), sensitive, "part")
         return self._numbers.setdefault(key, len(self._numbers))
 
@@ -593,17 +682,15 @@ class KeyReader:
         return NEVER
 
     def _key(self, entry: LoreEntry, text: str) -> Key:
-        sensitive = self._is_sensitive(entry)
+        sensitive = self._is_sensitive(entry.case_sensitive)
         form = normal_form(text).strip()
-        how = next(iter(self._search_modes([form], whole=self._is_whole(entry))))
+        how = next(iter(self._search_modes([form], whole=self._is_whole(entry.match_whole_words))))
         return Key(form if sensitive else self.fold(form), sensitive, how)
 
-    def _is_sensitive(self, entry: LoreEntry) -> bool:
-        sensitive = entry.case_sensitive
+    def _is_sensitive(self, sensitive: bool | None) -> bool:
         return self._rules.case_sensitive if sensitive is None else sensitive
 
-    def _is_whole(self, entry: LoreEntry) -> bool:
-        whole = entry.match_whole_words
+    def _is_whole(self, whole: bool | None) -> bool:
         return self._rules.match_whole_words if whole is None else whole
 
     def _search_modes(self, texts: Sequence[str], *, whole: bool) -> Iterable[How]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import compress, pairwise
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from evennia_ai.engine.lorebook.scan.regex.pattern import TEXT_STEPS, Pattern, search_patterns
 from evennia_ai.engine.text.normal_form import normal_form, normal_positions
@@ -147,12 +147,29 @@ class KeyTable:
         fold: Fold = str.casefold,
     ) -> None:
         self.fold = fold
-        folded, cased = _by_case(keys)
-        self._folded = Shelves(folded)
-        self._cased = Shelves(cased)
+        self._folded, self._cased = shelve_keys(keys)
         self.patterns: Mapping[int, Pattern] = patterns or {}
         self._known: dict[tuple[str, int], Scanned] = {}
         self._characters = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the keys, without the regular expressions, as a JSON value."""
+        return {
+            "texts": self._folded.texts,
+            "hows": "".join([how[0] for how in self._folded.hows]),
+            "listed": [self._folded.listed, self._cased.listed],
+        }
+
+    @classmethod
+    def from_json(
+        cls, value: Mapping[str, Any], *, patterns: Mapping[int, Pattern], fold: Fold
+    ) -> "KeyTable":
+        """Return the table that `to_json` wrote."""
+        table = cls((), patterns=patterns, fold=fold)
+        hows = list(map({how[0]: how for how in _FIRST}.__getitem__, value["hows"]))
+        both = (Shelves(value["texts"], hows, listed) for listed in value["listed"])
+        table._folded, table._cased = both
+        return table
 
     def hits(self, text: Searchable) -> Hits:
         """Return the first place of each key in `text`, by number of the key."""
@@ -196,39 +213,23 @@ class KeyTable:
         return scanned
 
 
-_Numbered = list[tuple[int, Key]]
-
-
-def _by_case(keys: Iterable[tuple[int, Key]]) -> tuple[_Numbered, _Numbered]:
-    """Split keys into those that ignore letter case and those that do not."""
-    folded: _Numbered = []
-    cased: _Numbered = []
-    for one in keys:
-        (cased if one[1].sensitive else folded).append(one)
-    return folded, cased
-
-
 # Listing of keys under a part of each key, to search all keys of a lorebook together
 
-# A listed key: its text, its number, and how it is searched.
-_Needle = tuple[str, int, How]
-_Shelved = tuple[list[str], list[_Needle]]
 # A function that splits a text into the parts under which keys are listed.
 Split = Callable[[str], Iterable[str]]
 _Name = TypeVar("_Name", bound=Hashable)
-_Item = TypeVar("_Item", int, _Needle)
 
 
-def group_items(names: Sequence[_Name], items: Sequence[_Item]) -> dict[_Name, tuple[_Item, ...]]:
+def group_items(names: Sequence[_Name], items: Sequence[int]) -> dict[_Name, tuple[int, ...]]:
     """Group items by name. The items of a name are in ascending order, without duplicates.
 
     Most names have only one item. So one fast pass assumes that, and only names with several items
     are then grouped.
     """
     last = zip(names, zip(items, strict=True), strict=True)
-    found: dict[_Name, tuple[_Item, ...]] = dict(last)
+    found: dict[_Name, tuple[int, ...]] = dict(last)
     if len(found) < len(names):
-        several: defaultdict[_Name, set[_Item]] = defaultdict(set)
+        several: defaultdict[_Name, set[int]] = defaultdict(set)
         for name, item in zip(names, items, strict=True):
             if found[name][0] is not item:
                 several[name].add(item)
@@ -237,6 +238,7 @@ def group_items(names: Sequence[_Name], items: Sequence[_Item]) -> dict[_Name, t
     return found
 
 
+@dataclass(frozen=True, slots=True)
 class Shelves:
     """Keys, each listed under a part of itself, which every text with the key must contain.
 
@@ -246,10 +248,13 @@ class Shelves:
     first two characters, as a pair. Any other key is listed under its first two characters.
     """
 
-    __slots__ = ("_listed",)
-
-    def __init__(self, keys: Iterable[tuple[int, Key]]) -> None:
-        self._listed = {split: group_items(*both) for split, both in _list_keys(keys).items()}
+    texts: Sequence[str]
+    """The text of each key, by its number."""
+    hows: Sequence[How]
+    """How each key is searched, by its number."""
+    listed: Mapping[str, Mapping[str, Sequence[int]]]
+    """The numbers of the keys under each part, by the name of the function in `_SPLITS` that splits
+    texts into such parts."""
 
     def places(
         self, haystack: str, words: Callable[[Split], frozenset[str]]
@@ -259,40 +264,50 @@ class Shelves:
         `words` returns the parts into which a function splits the haystack.
         """
         edges = None
-        for split, index in self._listed.items():
-            for there in index.keys() & words(split):
-                for needle, number, how in index[there]:
+        texts = self.texts
+        for name, index in self.listed.items():
+            for there in index.keys() & words(_SPLITS[name]):
+                for number in index[there]:
+                    needle = texts[number]
                     if needle in haystack:
                         edges = edges or WordStarts(haystack, is_in_word)
-                        at = _FIRST[how](needle, haystack, edges)
+                        at = _FIRST[self.hows[number]](needle, haystack, edges)
                         if at >= 0:
                             yield number, at, at + len(needle)
 
 
-def _list_keys(keys: Iterable[tuple[int, Key]]) -> Mapping[Split, _Shelved]:
-    """Map each splitting function to its keys and the parts under which these are listed."""
-    shelved: defaultdict[Split, _Shelved] = defaultdict(lambda: ([], []))
-    for number, (text, _, how) in keys:
+def shelve_keys(keys: Iterable[tuple[int, Key]]) -> tuple[Shelves, Shelves]:
+    """List the keys that ignore letter case, and those that do not."""
+    numbered = dict(keys)
+    size = max(numbered, default=-1) + 1
+    texts, hows = [""] * size, list[How](["part"]) * size
+    listed: tuple[dict[str, tuple[list[str], list[int]]], ...] = ({}, {})
+    for number, (text, is_sensitive, how) in numbered.items():
         if not text:
             continue
+        texts[number], hows[number] = text, how
         is_word = how in _WHOLE and text.isascii() and text.isalnum()  # a fast path
-        split, under = (_WHOLE[how], text) if is_word else _part_of(text, how)
-        unders, needles = shelved[split]
+        split, under = (how, text) if is_word else _part_of(text, how)
+        unders, numbers = listed[is_sensitive].setdefault(split, ([], []))
         unders.append(under)
-        needles.append((text, number, how))
-    return shelved
+        numbers.append(number)
+    folded, cased = (
+        Shelves(texts, hows, {split: group_items(*both) for split, both in one.items()})
+        for one in listed
+    )
+    return folded, cased
 
 
-def _part_of(text: str, how: How) -> tuple[Split, str]:
-    """Return the part under which a key is listed, after the function that splits texts for it."""
+def _part_of(text: str, how: How) -> tuple[str, str]:
+    """Return the name of the function that splits texts for a key, and the part of the key."""
     split = _WHOLE.get(how)
     if split is not None and (words := split(text)):
-        return split, max(words, key=len)
-    for blanks, around in _BLANKS.items():
+        return how, max(words, key=len)
+    for name, around in _BLANKS.items():
         if blank := _longest_blank(text, around):
-            return blanks, blank
+            return name, blank
     pairs = indexed_pairs(text)
-    return (indexed_pairs, pairs[0]) if pairs else (_starts, text[:2])
+    return ("pairs", pairs[0]) if pairs else ("starts", text[:2])
 
 
 _WHOLE: Final[Mapping[How, Callable[[str], list[str]]]] = {
@@ -328,8 +343,15 @@ def _starts(text: str) -> Iterator[str]:
     yield from map("".join, pairwise(text))
 
 
-# Functions that split texts for phrases. The first that finds a part of the phrase is used.
-_BLANKS: Final[Mapping[Split, int]] = {partial(_blanks, around=n): n for n in (3, 1)}
+# How many letters around a blank list a phrase. The first that finds a part of the phrase is used.
+_BLANKS: Final[Mapping[str, int]] = {"blanks of 3": 3, "blanks of 1": 1}
+_SPLITS: Final[Mapping[str, Split]] = {
+    "word": split_words,
+    "ascii": split_ascii_words,
+    **{name: partial(_blanks, around=around) for name, around in _BLANKS.items()},
+    "pairs": indexed_pairs,
+    "starts": _starts,
+}
 
 _FIRST: Final[Mapping[How, Callable[[str, str, WordStarts], int]]] = {
     "word": find_whole_word,

@@ -193,6 +193,7 @@ def property_of(name: str, *, negated: bool) -> Property | Ranges | None:
 # Code points from here on have no letter case, so the search for equal characters stops here.
 _LAST_CASED: Final = 0x1F000
 _LAST_UNIT: Final = 0xFFFF
+_BLOCK: Final = 256
 
 
 def with_case_variants(chars: CharSet, *, unicode: bool) -> CharSet:
@@ -243,11 +244,17 @@ class _Casing:
 
 @lru_cache(maxsize=2)
 def _casing(unicode: bool) -> _Casing:
-    kinds: dict[int, list[int]] = {}
-    canonical = _folded if unicode else _capital
-    for code in range(_LAST_CASED if unicode else _LAST_UNIT + 1):
-        kinds.setdefault(canonical(code), []).append(code)
-    kin = {code: tuple(kind) for kind in kinds.values() if len(kind) > 1 for code in kind}
+    canonical, change = (_folded, str.casefold) if unicode else (_capital, str.upper)
+    kinds: dict[int, set[int]] = {}
+    for first in range(0, _LAST_CASED if unicode else _LAST_UNIT + 1, _BLOCK):
+        block = "".join(map(chr, range(first, first + _BLOCK)))
+        if change(block) != block:  # in most blocks no character has a case
+            for code in range(first, first + _BLOCK):
+                kinds.setdefault(canonical(code), set()).add(code)
+    for code, kind in kinds.items():
+        if canonical(code) == code:
+            kind.add(code)
+    kin = {code: tuple(sorted(kind)) for kind in kinds.values() if len(kind) > 1 for code in kind}
     return _Casing(kin=kin, codes=tuple(sorted(kin)))
 
 
