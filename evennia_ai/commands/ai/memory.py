@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, Final
 
 from evennia_ai.commands.base import CommandError, and_more, counted, name_of, revision_in_words
-from evennia_ai.commands.forgetting import Asked, counted_words
+from evennia_ai.commands.forgetting import Asked, counts_in_words
 from evennia_ai.commands.naming import npc_and_number, npc_named, place_named, player_called
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.memory.memories import MAX_TEXT, USUAL_IMPORTANCE, Memory
@@ -222,13 +222,13 @@ def forget_room_after_yes(
         return f"There is nothing to erase of {what}."
     npcs = npcs_of_room(place_ref)
     names = ", ".join(and_more(list(map(name_of, npcs)), most=_MOST_NAMES, more="{} more"))
-    lost = f"{counted(len(npcs), 'NPC')} ({names}), {counted_words(found)}"
+    lost = f"{counted(len(npcs), 'NPC')} ({names}), {counts_in_words(found)}"
     if not (yield from agreed(f"Erase {what}: {lost}? This cannot be undone.")):
         return "Nothing was erased."
     done = forget_room(place_ref, by=by)
     return (
-        f"Erased {what}: {counted_words(done)}. What was whispered stays (ai/forget = <player>), as"
-        " do memories that builders wrote, exported files and backups."
+        f"Erased {what}: {counts_in_words(done)}. What was whispered stays (ai/forget = <player>),"
+        " as do memories that builders wrote, exported files and backups."
     )
 
 

@@ -300,6 +300,13 @@ ROWS: Final = (
     Row(name="thinking", field="thinking", read=str, usual=lambda own: own.conf.thinking_line),
     _of_game("odd_replies", "odd_replies", str.lower),
     Row(name="talkativeness", field="talkativeness", read=_number),
+    Row(
+        name="speaks",
+        field="speaks",
+        read=str.lower,
+        usual=lambda own: own.conf.language,
+        nothing="no language is named",
+    ),
     Row(name="languages", field="languages", read=_words, nothing="all", empty="none"),
     Row(name="react_to", field="react_to", read=_words, empty="what is addressed to it"),
     Row(name="limits", field="limits", read=_limits, empty="those of the game"),

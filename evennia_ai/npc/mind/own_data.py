@@ -10,6 +10,7 @@ from typing import Any
 from evennia_ai.engine.history.records import Record
 from evennia_ai.engine.prompt.names import wearer_of
 from evennia_ai.engine.prompt.personas import Persona
+from evennia_ai.engine.text.phrases import NUMBER, Phrase
 from evennia_ai.npc.mind.viewers import viewer_of
 from evennia_ai.npc.senses.happenings import npcs_in
 from evennia_ai.npc.senses.presence import NPC, object_of, room_ref_of
@@ -50,6 +51,17 @@ class OwnData:
     persona: Persona | None
     npcs: tuple[OwnDataOfNPC, ...]
     reports: tuple[StoredReport, ...]
+
+
+def kept_in_words(npc: OwnDataOfNPC) -> Phrase:
+    """Return how much an NPC keeps of a player."""
+    memories, private, aloud = len(npc.memories), len(npc.private), len(npc.aloud)
+    counts = (
+        Phrase("{number} memory", plural="{number} memories", number=memories),
+        Phrase("{number} line in private", plural="{number} lines in private", number=private),
+        Phrase("{number} line aloud", plural="{number} lines aloud", number=aloud),
+    )
+    return Phrase("{kept}", kept=tuple(one for one in counts if one.values[NUMBER]))
 
 
 def own_data(player: Any, data: PersonalData) -> OwnData:

@@ -37,6 +37,7 @@ from evennia_ai.engine.prompt.components import (
 )
 from evennia_ai.engine.prompt.contexts import CONVERSATION, PromptContext
 from evennia_ai.engine.prompt.dice import Dice
+from evennia_ai.engine.prompt.language import LANGUAGE_SHA256
 from evennia_ai.engine.prompt.messages import Message, messages_sha256
 from evennia_ai.engine.prompt.placement import Anchor
 from evennia_ai.engine.prompt.prompt import Prompt
@@ -157,7 +158,7 @@ class PastReader:
         made_of, where = told["made_of"], turn.conversation.id
         dice = Dice(**told["dice"])
         return Inputs(
-            components=view.components_in(_context(made_of)),
+            components=view.components_in(_context(made_of), _values(told)),
             rules=_rules(told, dice),
             history=self._histories.history(
                 where,
@@ -229,6 +230,18 @@ def _past_memories(told: Mapping[str, Any] | None) -> dict[str, Any]:
     wanted = {memory: (revision, recalled_at) for memory, revision, recalled_at in told["held"]}
     near = tuple((memory, cosine) for memory, cosine in told["near"])
     return {"memories": memories_then(wanted), "moment": Moment(**told["moment"]), "near": near}
+
+
+def _values(told: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the values of the turn.
+
+    Raises:
+        NotReadBackError: The component about the language had another text.
+    """
+    if told["made_of"].get("language", LANGUAGE_SHA256) != LANGUAGE_SHA256:
+        raise NotReadBackError("the text about the language of NPCs was another one then")
+    values: Mapping[str, str] = told["values"]
+    return values
 
 
 def _context(made_of: Mapping[str, Any]) -> PromptContext:
