@@ -16,9 +16,7 @@ from evennia_ai.services.settings.kinds import NOTHING_DISCLOSED, Disclosure
 from evennia_ai.typeclasses import AINPC
 
 ON = Disclosure()
-GERMAN_ANSWER = (
-    "(OOC) {npc} ist kein Mensch. Ein Sprachmodell, eine KI, schreibt, was {npc} sagt."
-)
+GERMAN_ANSWER = "(OOC) {npc} ist kein Mensch. Ein Sprachmodell, eine KI, schreibt, was {npc} sagt."
 KINDS = 10
 PEOPLE = 50
 for _number in range(KINDS):
