@@ -1,9 +1,9 @@
 """`evennia-ai catalogue`: write, update and compile the translations of the texts for players.
 
 The texts are found in the source of this package: literals in `Phrase(...)` and
-`translatable(...)`, the help of players' commands, and `{% translate "..." %}` in templates. A
-catalogue is a `.po` file, as programs for translators write it. Django reads the `.mo` file, which
-is made here in Python, so no machine needs GNU gettext.
+`translatable(...)`, and the help of players' commands. A catalogue is a `.po` file, as programs for
+translators write it. Django reads the `.mo` file, which is made here in Python, so no machine needs
+GNU gettext.
 """
 
 import ast
@@ -25,7 +25,6 @@ from evennia_ai.engine.prompt.language import NAMES, language_named
 SOURCE: Final = Path(evennia_ai.__file__).parent
 _MARKS: Final = frozenset({"Phrase", "translatable"})
 _PLAYERS: Final = "PlayersCommand"
-_TRANSLATE: Final = re.compile(r'\{% translate "([^"]+)" %\}')
 _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
 _STRING: Final = re.compile(r'"(?:[^"\\\n]|\\[nrt"\\])*"')
 _ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
@@ -113,10 +112,6 @@ def source_entries() -> list[Entry]:
             if re.search(r"\w", _PLACEHOLDER.sub("", text)):
                 where = path.relative_to(SOURCE).as_posix()
                 found.setdefault(text, Entry(text=text, plural=plural, where=where))
-    for path in sorted(SOURCE.rglob("*.html")):
-        for text in _TRANSLATE.findall(path.read_text(encoding="utf-8")):
-            where = path.relative_to(SOURCE).as_posix()
-            found.setdefault(text, Entry(text=text, where=where))
     return list(found.values())
 
 

@@ -2,7 +2,9 @@
 
 Texts are translated where they are sent, once for each reader, and never where they are stored or
 put into a prompt. Translations are Django's: catalogues `locale/<code>/LC_MESSAGES/django.mo` of
-this package and of the folders in the game's `LOCALE_PATHS`.
+this package and of the folders in the game's `LOCALE_PATHS`. Evennia switches Django's functions
+such as `gettext` off (`USE_I18N`), and they know only one language at a time. Therefore a catalogue
+is asked directly here.
 """
 
 from functools import lru_cache
@@ -10,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from django.conf import settings
-from django.utils.translation import gettext, ngettext, override
+from django.utils.translation import trans_real
 from evennia.accounts.models import AccountDB
 from evennia.utils import logger
 
@@ -69,21 +71,23 @@ def translate(text: "str | Phrase", language: str) -> str:
 
     A plain text is looked up and never filled in, so it may be a line that an owner wrote.
     """
-    with override(language):
-        if not isinstance(text, Phrase):
-            return gettext(text) if text else ""
-        try:
-            return text.filled(_lookup)
-        except (LookupError, ValueError, AttributeError) as error:
-            logger.log_err(
-                f"evennia_ai: a translation into '{language}' does not fit its values"
-                f" ({type(error).__name__}: {error}): {text.template!r}. The English text is shown."
-            )
-            return str(text)
+    catalogue = trans_real.translation(language)
+    if not isinstance(text, Phrase):
+        return str(catalogue.gettext(text)) if text else ""
 
+    def look_up(template: str, plural: str, number: int) -> str:
+        if plural:
+            return str(catalogue.ngettext(template, plural, number))
+        return str(catalogue.gettext(template))
 
-def _lookup(template: str, plural: str, number: int) -> str:
-    return ngettext(template, plural, number) if plural else gettext(template)
+    try:
+        return text.filled(look_up)
+    except (LookupError, ValueError, AttributeError) as error:
+        logger.log_err(
+            f"evennia_ai: a translation into '{language}' does not fit its values"
+            f" ({type(error).__name__}: {error}): {text.template!r}. The English text is shown."
+        )
+        return str(text)
 
 
 @lru_cache(maxsize=1)
