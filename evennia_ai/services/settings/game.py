@@ -146,7 +146,7 @@ class Conf:
         kinds.LanguageOrNone, Setting("E148", "", 'the code of a language, such as "de", or ""')
     ]
     """The language that NPCs speak and in which players read the lines of evennia_ai; see
-    [languages.md](languages.md).
+    [languages.md](../extend/languages.md).
 
     `""`: models are told no language, and players read the language of `LANGUAGE_CODE`.
     """
