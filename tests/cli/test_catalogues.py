@@ -3,6 +3,7 @@
 import ast
 from dataclasses import replace
 from pathlib import Path
+from unicodedata import category
 
 import pytest
 from django.test import override_settings
@@ -46,6 +47,15 @@ def test_german_is_there_and_addresses_players_informally() -> None:
     entries = read_catalogue(PATHS[0].read_text(encoding="utf-8"), where="de").entries
     polite = [form for one in entries for form in one.forms if " Ihnen" in form or " Ihre" in form]
     assert polite == []
+
+
+def test_texts_for_players_have_no_drawings_and_no_markup() -> None:
+    """A screen reader reads them out, and `|` begins a colour code."""
+    for one in read_catalogue(PATHS[0].read_text(encoding="utf-8"), where="de").entries:
+        for text in filter(None, (one.text, one.plural, *one.forms)):
+            assert {category(sign)[0] for sign in text if sign not in "\n|"} <= set("LNPZS"), text
+            assert not any(category(sign) in ("So", "Sk") for sign in text), text
+            assert "|" not in text.replace(" | ", ""), text
 
 
 def test_every_phrase_in_the_source_is_a_literal_or_made_of_a_marked_text() -> None:
@@ -92,7 +102,8 @@ def test_catalogue_survives_what_editors_of_translations_write() -> None:
     text = (
         'msgid ""\nmsgstr ""\n"Plural-Forms: nplurals=2; plural=(n != 1);\\n"\n\n'
         '#. a comment\n#: a.py\n#, fuzzy\n#| msgid "old"\nmsgid "one"\nmsgstr "eins"\n\n'
-        'msgid ""\n"two "\n"lines"\nmsgstr "zwei \\"Zeilen\\""\n\n#~ msgid "gone"\n#~ msgstr "weg"\n'
+        'msgid ""\n"two "\n"lines"\nmsgstr "zwei \\"Zeilen\\""\n\n'
+        '#~ msgid "gone"\n#~ msgstr "weg"\n'
     )
     one, two = read_catalogue(text, where="x.po").entries
     assert (one.text, one.forms, one.where) == ("one", (), "a.py")
