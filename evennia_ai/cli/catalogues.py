@@ -23,6 +23,8 @@ from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.prompt.language import NAMES, language_named
 
 SOURCE: Final = Path(evennia_ai.__file__).parent
+PROJECT: Final = "evennia_ai"
+"""The game counts only catalogues with this project in the header; `languages.PROJECT`."""
 _MARKS: Final = frozenset({"Phrase", "translatable"})
 _PLAYERS: Final = "PlayersCommand"
 _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
@@ -177,7 +179,7 @@ def misfits(catalogue: Catalogue) -> Iterator[str]:
 
 def _header(code: str) -> str:
     return (
-        f"Project-Id-Version: evennia_ai\nLanguage: {locale_name(code)}\n"
+        f"Project-Id-Version: {PROJECT}\nLanguage: {locale_name(code)}\n"
         f"Language-Name: {NAMES[code]}\nMIME-Version: 1.0\n"
         "Content-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: 8bit\n"
         f"Plural-Forms: {_TWO_FORMS}\n"

@@ -22,13 +22,13 @@ from evennia_ai.commands.base import (
 )
 from evennia_ai.commands.forgetting import forget_player
 from evennia_ai.commands.naming import npc_here
-from evennia_ai.engine.prompt.language import NAMES, language_named
+from evennia_ai.engine.prompt.language import language_named
 from evennia_ai.engine.text.columns import escape_controls, wrap_hanging
 from evennia_ai.engine.text.phrases import Phrase
 from evennia_ai.npc.mind.own_data import OwnData, kept_in_words, newest_words_to, own_data
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.npc.senses import choices
-from evennia_ai.npc.senses.languages import catalogue_languages, game_language
+from evennia_ai.npc.senses.languages import catalogue_languages, game_language, language_name
 from evennia_ai.npc.senses.presence import object_of
 from evennia_ai.npc.senses.text import one_line, plain_name, strip_markup
 from evennia_ai.store.history.reports import add_report, reports_by
@@ -122,7 +122,7 @@ class CmdLanguage(PlayersCommand):
         if not typed:
             chosen = choices.chosen_language(player)
             code = chosen or game_language()
-            language = Phrase(NAMES.get(code, code))
+            language = language_name(code)
             there = ", ".join(catalogue_languages())
             self.say(
                 Phrase(
@@ -155,15 +155,15 @@ class CmdLanguage(PlayersCommand):
             Phrase(
                 "From now on your language is {language}. NPCs that you whisper to are asked to"
                 " speak it.",
-                language=Phrase(NAMES[code]),
+                language=language_name(code),
             )
         )
         if code.partition("-")[0] not in {one.partition("-")[0] for one in catalogue_languages()}:
             self.say(
                 Phrase(
                     "The game has no texts in {language} yet, so its own lines stay in {game}.",
-                    language=Phrase(NAMES[code]),
-                    game=Phrase(NAMES.get(game_language(), "English")),
+                    language=language_name(code),
+                    game=language_name(game_language()),
                 )
             )
 

@@ -305,7 +305,7 @@ ROWS: Final = (
         field="speaks",
         read=str.lower,
         usual=lambda own: own.conf.language,
-        nothing="no language is named",
+        nothing="none",
     ),
     Row(name="languages", field="languages", read=_words, nothing="all", empty="none"),
     Row(name="react_to", field="react_to", read=_words, empty="what is addressed to it"),

@@ -8,6 +8,7 @@ is asked directly here.
 """
 
 from functools import lru_cache
+from gettext import GNUTranslations
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +27,8 @@ from evennia_ai.services.settings.conf import conf
 from evennia_ai.services.settings.npc import NPCSettings
 
 ENGLISH: Final = "en"
+PROJECT: Final = "evennia_ai"
+"""What the header of each catalogue of our texts names as its project."""
 LOCALE: Final = Path(evennia_ai.__file__).parent / "locale"
 
 
@@ -93,10 +96,17 @@ def translate(text: "str | Phrase", language: str) -> str:
 @lru_cache(maxsize=1)
 def catalogue_languages() -> tuple[str, ...]:
     """Return the codes of the languages in which players can read the game's texts."""
-    folders = (LOCALE, *map(Path, settings.LOCALE_PATHS))
-    found = {
-        one.parent.parent.name.replace("_", "-").lower()
-        for folder in folders
-        for one in folder.glob("*/LC_MESSAGES/django.mo")
-    }
-    return tuple(sorted({ENGLISH, *found}))
+    found = {ENGLISH}
+    for folder in (LOCALE, *map(Path, settings.LOCALE_PATHS)):
+        for path in folder.glob("*/LC_MESSAGES/django.mo"):
+            with path.open("rb") as file:
+                header = GNUTranslations(file).info()
+            # Evennia puts its own catalogues into LOCALE_PATHS.
+            if header.get("project-id-version") == PROJECT:
+                found.add(path.parent.parent.name.replace("_", "-").lower())
+    return tuple(sorted(found))
+
+
+def language_name(code: str) -> Phrase:
+    """Return the name of a language. Django's own catalogues translate it."""
+    return Phrase(NAMES.get(code) or NAMES.get(code.partition("-")[0], code))
