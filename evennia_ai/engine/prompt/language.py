@@ -5,7 +5,6 @@ names a language. Its text is a template with the value `language`, so it has th
 prompts with the same language, and a manifest records the language with the other values.
 """
 
-from hashlib import sha256
 from types import MappingProxyType
 from typing import Final
 
@@ -28,8 +27,6 @@ LANGUAGE: Final = PromptComponent(
 
 Its place is late, so that prompts in different languages share the cached prefix before it.
 """
-
-LANGUAGE_SHA256: Final = sha256(LANGUAGE.content.encode()).hexdigest()
 
 NAMES: Final = MappingProxyType(
     dict(

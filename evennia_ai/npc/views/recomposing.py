@@ -37,14 +37,20 @@ from evennia_ai.engine.prompt.components import (
 )
 from evennia_ai.engine.prompt.contexts import CONVERSATION, PromptContext
 from evennia_ai.engine.prompt.dice import Dice
-from evennia_ai.engine.prompt.language import LANGUAGE_SHA256
 from evennia_ai.engine.prompt.messages import Message, messages_sha256
 from evennia_ai.engine.prompt.placement import Anchor
 from evennia_ai.engine.prompt.prompt import Prompt
 from evennia_ai.engine.prompt.registry import ComponentRegistry
 from evennia_ai.engine.prompt.templates.clock import clock_values
 from evennia_ai.npc.views.parse_cache import attached_book, own_book
-from evennia_ai.npc.views.view import NPCView, Sources, policy_sha256, scanned_texts, view_of
+from evennia_ai.npc.views.view import (
+    NPCView,
+    Sources,
+    language_sha256,
+    policy_sha256,
+    scanned_texts,
+    view_of,
+)
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.services.settings.game import Conf
 from evennia_ai.store.authored.cards import CARDS, StoredCard
@@ -238,7 +244,7 @@ def _values(told: Mapping[str, Any]) -> Mapping[str, str]:
     Raises:
         NotReadBackError: The component about the language had another text.
     """
-    if told["made_of"].get("language", LANGUAGE_SHA256) != LANGUAGE_SHA256:
+    if told["made_of"].get("language", language_sha256()) != language_sha256():
         raise NotReadBackError("the text about the language of NPCs was another one then")
     values: Mapping[str, str] = told["values"]
     return values

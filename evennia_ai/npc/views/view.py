@@ -287,6 +287,11 @@ def policy_sha256() -> str:
     return sha256(KNOWLEDGE_POLICY.content.encode()).hexdigest()
 
 
+def language_sha256() -> str:
+    """Return the hash of the text about the language, which may differ between versions."""
+    return sha256(LANGUAGE.content.encode()).hexdigest()
+
+
 def card_facts(card: Card | None) -> dict[str, Fact]:
     """Return name and tags of the card as facts. Empty without a card."""
     return {} if card is None else {CHARACTER_NAME: card.name, CHARACTER_TAGS: card.tags}
