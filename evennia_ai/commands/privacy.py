@@ -28,7 +28,12 @@ from evennia_ai.engine.text.phrases import Phrase
 from evennia_ai.npc.mind.own_data import OwnData, kept_in_words, newest_words_to, own_data
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.npc.senses import choices
-from evennia_ai.npc.senses.languages import catalogue_languages, game_language, language_name
+from evennia_ai.npc.senses.languages import (
+    catalogue_languages,
+    game_language,
+    has_catalogue,
+    language_name,
+)
 from evennia_ai.npc.senses.presence import object_of
 from evennia_ai.npc.senses.text import one_line, plain_name, strip_markup
 from evennia_ai.store.history.reports import add_report, reports_by
@@ -158,7 +163,7 @@ class CmdLanguage(PlayersCommand):
                 language=language_name(code),
             )
         )
-        if code.partition("-")[0] not in {one.partition("-")[0] for one in catalogue_languages()}:
+        if not has_catalogue(code):
             self.say(
                 Phrase(
                     "The game has no texts in {language} yet, so its own lines stay in {game}.",

@@ -3,6 +3,8 @@
 import pytest
 from evennia.utils.create import create_account
 
+from evennia_ai.commands.persona import CmdPersona
+from evennia_ai.commands.privacy import CmdPrivacy
 from evennia_ai.npc.senses import choices
 
 
@@ -71,11 +73,11 @@ def test_ai_language_changes_texts_help_and_answers_of_this_player_only(played):
     assert "Deine Sprache ist ab jetzt Deutsch." in played.plays("ai language German")
     assert "Du hast Deutsch gewählt." in played.plays("ai language")
     assert "Ab jetzt hört und sieht dich kein NPC" in played.plays("ai off")
-    assert "Entscheide, was NPCs von dir hören" in played.plays("help ai off")
-    assert "Beschreib deine Figur" in played.plays("help persona")
+    assert CmdPrivacy().get_help(played.player, None).startswith("Entscheide, was NPCs")
+    assert CmdPersona().get_help(played.player, None).startswith("Beschreib deine Figur")
     assert "gibt es nicht. Nichts wurde geändert." in played.plays("ai me/xyz")
     assert "Hier ist niemand namens" in played.plays("talk nobody = hi")
-    assert "Decide what NPCs hear of you" in played.builds("help ai off")
+    assert CmdPrivacy().get_help(played.builder, None).startswith("Decide what NPCs hear")
     assert "There is nobody called" in played.builds("talk nobody = hi")
     played.plays("persona = Ein Mann mit Hut.")
     assert "ja/[nein]" in played.plays("ai me/forget", "nein")

@@ -72,9 +72,14 @@ def language_spoken(settings: NPCSettings, event: Event | None) -> str:
 def translate(text: "str | Phrase", language: str) -> str:
     """Return a text of the game in a language, or unchanged if no catalogue has it.
 
+    Without a catalogue of the language, the text is in the language of the game.
+
     A plain text is looked up and never filled in, so it may be a line that an owner wrote.
     """
-    catalogue = trans_real.translation(language)
+    # Django has texts in many languages. They must not mix with ours in English.
+    wanted = (language, game_language(), ENGLISH)
+    readable = next(code for code in wanted if has_catalogue(code))
+    catalogue = trans_real.translation(readable)
     if not isinstance(text, Phrase):
         return str(catalogue.gettext(text)) if text else ""
 
@@ -105,6 +110,12 @@ def catalogue_languages() -> tuple[str, ...]:
             if header.get("project-id-version") == PROJECT:
                 found.add(path.parent.parent.name.replace("_", "-").lower())
     return tuple(sorted(found))
+
+
+def has_catalogue(code: str) -> bool:
+    """True if players can read the game's texts in this language or a general form of it."""
+    there = catalogue_languages()
+    return code in there or code.partition("-")[0] in there
 
 
 def language_name(code: str) -> Phrase:
