@@ -14,6 +14,7 @@ from evennia.utils.utils import lazy_property
 from evennia_ai.npc.mind.company import company_of, read_together
 from evennia_ai.npc.mind.handler import AIHandler
 from evennia_ai.npc.runtime import current
+from evennia_ai.npc.senses.languages import read_by, translate
 from evennia_ai.npc.senses.perception import AISpeakerMixin, rendered_for
 from evennia_ai.npc.senses.presence import MIND, HasMind, is_playable_by, mask_of, recog_names
 from evennia_ai.npc.senses.witness import AIRoomMixin, Witness, call_safely
@@ -94,7 +95,7 @@ class AIMixin(HasMind):
         """
         footer = str(super().get_display_footer(looker, **kwargs))  # type: ignore[misc]
         mark = "" if self.has_account else self.ai.disclosure.mark
-        return "\n".join(line for line in (footer, mark) if line)
+        return "\n".join(line for line in (footer, translate(mark, read_by(looker))) if line)
 
     def process_language(self: Any, text: str, speaker: Any, language: str, **kwargs: Any) -> str:
         """Return words in a language as the NPC hears them.

@@ -99,6 +99,26 @@ def compose(
     return composing.compose_files(files, as_json=as_json, item=item, read=read)
 
 
+@evennia_ai.command()
+@click.argument("language")
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("locale"),
+    show_default=True,
+    help="The folder of the catalogues.",
+)
+def catalogue(language: str, folder: Path) -> int:
+    """Make or update the translation of the texts for players, and compile it.
+
+    LANGUAGE is a code such as nl. The texts are in FOLDER/<language>/LC_MESSAGES/django.po. Write
+    the translations there, and type the command again.
+    """
+    from evennia_ai.cli import catalogues
+
+    return catalogues.update(folder, language)
+
+
 @evennia_ai.group(invoke_without_command=True)
 @click.pass_context
 def card(context: click.Context) -> None:

@@ -8,6 +8,7 @@ Text that other people wrote is shown literally: markup in it has no effect.
 import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from inspect import cleandoc
 from types import GeneratorType
 from typing import Any, ClassVar, Final
 
@@ -32,13 +33,17 @@ from evennia_ai.engine.errors import (
 from evennia_ai.engine.history.records import make_storable
 from evennia_ai.engine.prompt.names import guise_in, wearer_of
 from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, pad_text, wrap_text
+from evennia_ai.engine.text.phrases import Phrase, translatable
 from evennia_ai.npc.mind.actors import actor_of, addresses_of
+from evennia_ai.npc.senses.languages import ENGLISH, read_by, translate
 from evennia_ai.npc.senses.text import plain_name
 from evennia_ai.npc.speech.output import escape_block
 from evennia_ai.store.history.chats import is_of_name_alone
 from evennia_ai.store.history.record_rows import ConversationRef
 
 MAX_LINE: Final = 600
+YES: Final = translatable("y yes")
+"""The answers that mean yes, apart by blanks."""
 _MOST_SWITCHES: Final = 16
 _MOST_TYPED: Final = 60
 _MOST_WHY: Final = 200
@@ -126,12 +131,13 @@ Run = Generator[Any, Any, None] | None
 class CommandError(EvenniaAIError):
     """A typed command cannot be done. The message says why and what to type instead.
 
-    `instead` is a whole line that the builder may type.
+    `instead` is a whole line that may be typed. A phrase is shown in the language of its reader.
     """
 
-    def __init__(self, message: str, *, instead: str = "") -> None:
+    def __init__(self, message: str | Phrase, *, instead: str = "") -> None:
         self.instead = instead
-        super().__init__(message)
+        self.message = message
+        super().__init__(str(message))
 
 
 class StrictCommand(COMMAND_CLASS):
@@ -141,6 +147,8 @@ class StrictCommand(COMMAND_CLASS):
     """
 
     auto_help = False
+    language: str = ENGLISH
+    """The code of the language in which the caller reads phrases. Builders read English."""
     # The session in which the command was typed. Evennia's command handler sets it.
     session: Any = None
     verb: str | None = None
@@ -184,13 +192,13 @@ class StrictCommand(COMMAND_CLASS):
     def wanted(self, usage: str) -> str:
         """Return what was typed left of "=". Without it, raise CommandError with `usage`."""
         if not self.lhs:
-            raise CommandError(f"Usage: {usage}")
+            raise CommandError(Phrase("Usage: {usage}", usage=usage))
         return self.lhs
 
     def both(self, usage: str) -> tuple[str, str]:
         """Return what was typed left and right of "=". CommandError if either is missing."""
         if not self.lhs or not self.rhs:
-            raise CommandError(f"Usage: {usage}")
+            raise CommandError(Phrase("Usage: {usage}", usage=usage))
         return self.lhs, self.rhs
 
     def refuse_value(self, *, instead: str = "") -> None:
@@ -200,9 +208,12 @@ class StrictCommand(COMMAND_CLASS):
         """
         if self.rhs is not None:
             what = "/".join((self.key, *self.switches))
-            where = "" if self.switches else "Without a switch, "
             raise CommandError(
-                f"{where}{what} takes no '='. Nothing was changed.",
+                Phrase("{command} takes no '='. Nothing was changed.", command=what)
+                if self.switches
+                else Phrase(
+                    "Without a switch, {command} takes no '='. Nothing was changed.", command=what
+                ),
                 instead=instead or f"{what} {self.lhs}".strip(),
             )
 
@@ -232,10 +243,11 @@ class StrictCommand(COMMAND_CLASS):
         """
         return False
 
-    def agreed(self, question: str) -> Generator[str, Any, bool]:
+    def agreed(self, question: str | Phrase) -> Generator[str, Any, bool]:
         """Ask the caller a question. Return True if the answer is yes."""
-        answer = yield shown_line(f"{question} yes/[no]")
-        return str(answer).strip().lower() in ("y", "yes")
+        answer = yield shown_line(self.words(Phrase("{question} yes/[no]", question=question)))
+        meant = {*YES.split(), *self.words(YES).split()}
+        return str(answer).strip().casefold() in meant
 
     def goes_back(
         self,
@@ -278,15 +290,26 @@ class StrictCommand(COMMAND_CLASS):
         """Return the actor who typed this, with the right that `cmd` in `locks` asks for."""
         return actor_of(self.caller, locks, addresses=addresses_of(self.session))
 
-    def say(self, text: str) -> None:
+    def words(self, text: str | Phrase) -> str:
+        """Return a text of the game in the language of the caller."""
+        return translate(text, self.language)
+
+    def say(self, text: str | Phrase) -> None:
         """Tell the caller one line. Markup in it has no effect."""
-        self.msg(shown_line(text))
+        self.msg(shown_line(self.words(text) if isinstance(text, Phrase) else text))
 
     def say_error(self, error: EvenniaAIError) -> None:
         """Tell the caller in one line why something was not done, and what to type instead."""
+        told = _told(error)
+        if isinstance(error, CommandError) and isinstance(error.message, Phrase):
+            told = self.words(error.message)
         instead = clip_text(self._line_instead(error), _MOST_INSTEAD)
-        typed = f" Type this instead: {instead}" if instead else ""
-        self.say(f"{_sentence(_told(error))}{typed}")
+        if not instead:
+            self.say(_sentence(told))
+            return
+        self.say(
+            Phrase("{problem} Type this instead: {line}", problem=_sentence(told), line=instead)
+        )
 
     def _line_instead(self, error: EvenniaAIError) -> str:
         """Return the line that was probably meant, or ""."""
@@ -310,7 +333,7 @@ class StrictCommand(COMMAND_CLASS):
         return ""
 
     def tell_of(
-        self, done: "Deferred[Any]", *, by: Callable[[Any], None], waiting: str = ""
+        self, done: "Deferred[Any]", *, by: Callable[[Any], None], waiting: str | Phrase = ""
     ) -> None:
         """Pass the result of `done` to `by`, or tell the caller why there is none.
 
@@ -327,13 +350,17 @@ class StrictCommand(COMMAND_CLASS):
             return
         typed = clip_text(escape_controls(getattr(self, "raw_string", "") or self.key), _MOST_TYPED)
         self.say(
-            f"'{typed}' went wrong: {unexpected(failure)}. Check whether it was done before you"
-            " type it again; the server's log has the details."
+            Phrase(
+                "'{typed}' went wrong: {problem}. Check whether it was done before you type it"
+                " again; the server's log has the details.",
+                typed=typed,
+                problem=unexpected(failure),
+            )
         )
 
-    def show(self, lines: Iterable[str | Row]) -> None:
+    def show(self, lines: Iterable[str | Row | Phrase]) -> None:
         """Show the caller several lines, in pages. Markup in their texts has no effect."""
-        text = shown_rows(lines)
+        text = shown_rows(self.words(one) if isinstance(one, Phrase) else one for one in lines)
         if not in_pages(self.caller, text, session=self.session):
             self.msg(text)
 
@@ -341,8 +368,9 @@ class StrictCommand(COMMAND_CLASS):
         """Return the switch that was typed: exactly, or the only one with this beginning."""
         if not self.switches:
             if self.args.startswith("/") and self.args.strip(" /"):
+                line = f"{self.key}{self.args}"
                 raise CommandError(
-                    f"Write the switch directly after the command: {self.key}{self.args}"
+                    Phrase("Write the switch directly after the command: {line}", line=line)
                 )
             if not self.args.startswith("/"):
                 return ""
@@ -352,8 +380,11 @@ class StrictCommand(COMMAND_CLASS):
             return both
         if len(self.switches) > 1:
             raise CommandError(
-                f"{self.key} takes one switch at a time, not /{'/'.join(self.switches)};"
-                " nothing was changed."
+                Phrase(
+                    "{command} takes one switch at a time, not /{switches}; nothing was changed.",
+                    command=self.key,
+                    switches="/".join(self.switches),
+                )
             )
         return self._matching("".join(self.switches).lower())
 
@@ -365,18 +396,30 @@ class StrictCommand(COMMAND_CLASS):
             verb = typed if typed in known else found[0]
             if verb != typed and verb in self.whole_words:
                 raise CommandError(
-                    f"There is no {self.key}/{typed}; if you mean /{verb}, write the whole word."
-                    " Nothing was changed."
+                    Phrase(
+                        "There is no {command}; if you mean /{switch}, write the whole word."
+                        " Nothing was changed.",
+                        command=f"{self.key}/{typed}",
+                        switch=verb,
+                    )
                 )
             return verb
         if found:
             could = ", ".join(f"/{verb}" for verb in found)
-            raise CommandError(f"/{typed} could be several switches: {could}. Nothing was changed.")
+            raise CommandError(
+                Phrase(
+                    "/{typed} could be several switches: {switches}. Nothing was changed.",
+                    typed=typed,
+                    switches=could,
+                )
+            )
         raise self._no_switch(typed, known)
 
     def _no_switch(self, typed: str, known: Sequence[str]) -> CommandError:
         """Return the error for an unknown switch, with the line that was probably meant."""
-        problem = f"There is no {self.key}/{typed}. Nothing was changed."
+        problem = Phrase(
+            "There is no {command}. Nothing was changed.", command=f"{self.key}/{typed}"
+        )
         elsewhere = verbs_elsewhere(typed, self._other_commands()) if typed else []
         meant = meant_verb(typed, self.verbs)
         if meant is None and not any(one.endswith(f"/{typed}") for one in elsewhere):
@@ -387,12 +430,13 @@ class StrictCommand(COMMAND_CLASS):
             what = elsewhere[0]
         else:
             if elsewhere:
-                hint = f"Say what you mean: {', '.join(elsewhere)}."
+                hint = Phrase("Say what you mean: {commands}.", commands=", ".join(elsewhere))
             elif len(known) > _MOST_SWITCHES:
-                hint = f"'help {self.key}' lists the switches."
+                hint = Phrase("'help {command}' lists the switches.", command=self.key)
             else:
-                hint = f"It has {', '.join(f'/{verb}' for verb in known)}."
-            return CommandError(f"{problem} {hint}")
+                has = ", ".join(f"/{verb}" for verb in known)
+                hint = Phrase("It has {switches}.", switches=has)
+            return CommandError(Phrase("{problem} {hint}", problem=problem, hint=hint))
         return CommandError(problem, instead=f"{what} {self.args.strip()}".strip())
 
     def _other_commands(self) -> dict[str, Mapping[str, str]]:
@@ -417,6 +461,36 @@ class StrictCommand(COMMAND_CLASS):
         """Say how many kept cases get another prompt, if this command has edited something."""
         before, self._edits_before = self._edits_before, edits_made()
         note_edit(before, self.say)
+
+
+class PlayersCommand(StrictCommand):
+    """A command for every player. The player reads its texts and its help in their language."""
+
+    locks = "cmd:all()"
+    help_category = "General"
+    auto_help = True
+
+    @property
+    def language(self) -> str:  # type: ignore[override]
+        """Return the code of the language that the player reads."""
+        return read_by(self.caller)
+
+    def get_help(self, caller: Any, cmdset: Any) -> str:
+        """Return the help text in the language of the caller. A hook of Evennia."""
+        text = translate(cleandoc(str(self.__doc__)), read_by(caller))
+        return text.replace("{", "{{")
+
+    @property
+    def player(self) -> Any:
+        """Return the account of the player.
+
+        Raises:
+            CommandError: A script typed this for a character that nobody plays.
+        """
+        account = self.caller.account
+        if account is None:
+            raise CommandError(Phrase("Only the player of a character can decide this."))
+        return account
 
 
 def unexpected(failure: Failure) -> str:

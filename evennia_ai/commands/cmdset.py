@@ -6,7 +6,7 @@ from evennia_ai.commands.ai.command import CmdAI
 from evennia_ai.commands.lorekeeper import CmdLorekeeper
 from evennia_ai.commands.persona import CmdPersona
 from evennia_ai.commands.play import CmdAsk, CmdRead, CmdShow, CmdTalk
-from evennia_ai.commands.privacy import CmdIgnore, CmdOwnData, CmdPrivacy, CmdReport
+from evennia_ai.commands.privacy import CmdIgnore, CmdLanguage, CmdOwnData, CmdPrivacy, CmdReport
 from evennia_ai.commands.setup.card.command import CmdCard
 from evennia_ai.commands.setup.component import CmdComponent
 from evennia_ai.commands.setup.knowledge.command import CmdKnowledge
@@ -39,6 +39,7 @@ class AICmdSet(CmdSet):
             CmdRead,
             CmdPersona,
             CmdPrivacy,
+            CmdLanguage,
             CmdOwnData,
             CmdReport,
             CmdIgnore,

@@ -20,6 +20,7 @@ from evennia_ai.engine.prompt.components import GAME, Scope
 from evennia_ai.engine.prompt.conditions import parse_conditions
 from evennia_ai.engine.prompt.registry import ComponentRegistry
 from evennia_ai.engine.text.columns import escape_controls
+from evennia_ai.engine.text.phrases import Phrase
 from evennia_ai.npc.mind.viewers import lock_allows
 from evennia_ai.npc.senses.presence import NPC, HasMind
 from evennia_ai.store.history import turns
@@ -145,7 +146,8 @@ def npc_here(caller: Any, name: str, *, hook: str = "", exact: bool = False) -> 
     there = caller.search(name, location=caller.location, quiet=True, exact=exact)
     meant = [it for it in there if isinstance(it, HasMind) or (hook and hasattr(it, hook))]
     found = {f"{name}-{n}": it for n, it in enumerate(meant, start=1)}
-    return _only(found, name, nobody=f"There is nobody called '{name}' here to talk to.")
+    nobody = Phrase("There is nobody called '{name}' here to talk to.", name=name)
+    return _only(found, name, nobody=nobody)
 
 
 def component_named(caller: Any, text: str, *, registry: ComponentRegistry) -> tuple[str, Scope]:
@@ -294,13 +296,20 @@ def _one(caller: Any, name: str, *, what: str, accepts: Callable[[Any], bool]) -
     return _only({f"#{it.id}": it for it in found}, name, nobody=why)
 
 
-def _only(found: dict[str, Any], name: str, *, nobody: str) -> Any:
+def _only(found: dict[str, Any], name: str, *, nobody: str | Phrase) -> Any:
     """Return the only object in `found`. Its keys are names that tell the objects apart."""
     if not found:
         raise CommandError(nobody)
     if len(found) > 1:
         which = ", ".join(f"{it.key} ({alone})" for alone, it in list(found.items())[:8])
-        raise SeveralCalledSoError(f"'{name}' could be {which}; name one as {next(iter(found))}.")
+        raise SeveralCalledSoError(
+            Phrase(
+                "'{name}' could be {names}; name one as {one}.",
+                name=name,
+                names=which,
+                one=next(iter(found)),
+            )
+        )
     return next(iter(found.values()))
 
 

@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Final
 
 from evennia.commands.cmdhandler import cmdhandler
 
-from evennia_ai.commands.base import CommandError, Run, StrictCommand
+from evennia_ai.commands.base import CommandError, PlayersCommand, Run
 from evennia_ai.commands.naming import SeveralCalledSoError, npc_here
+from evennia_ai.engine.text.phrases import Phrase
 from evennia_ai.npc.senses.choices import has_opted_out
 from evennia_ai.npc.senses.happenings import item_name
 from evennia_ai.npc.senses.presence import HasMind
@@ -23,7 +24,7 @@ MOST_OF_NAME: Final = 4
 """The most words of a name in `talk <name> <text>`, where nothing marks its end."""
 
 
-class CmdRead(StrictCommand):
+class CmdRead(PlayersCommand):
     """
     Read a letter, a book or something else with words on it
 
@@ -40,34 +41,33 @@ class CmdRead(StrictCommand):
     """
 
     key = "read"
-    locks = "cmd:all()"
-    help_category = "General"
-    auto_help = True
     verbs = {"": "read"}
 
     def read(self) -> None:
         """Show what the thing says."""
         name = self.args.strip()
         if not name:
-            raise CommandError("Usage: read <thing>")
+            raise CommandError(Phrase("Usage: {usage}", usage="read <thing>"))
         thing = self._thing(name)
         if not thing.access(self.caller, "read", default=True):
-            raise CommandError(f"You cannot read {self._name(thing)}.")
+            raise CommandError(Phrase("You cannot read {thing}.", thing=self._name(thing)))
         if not isinstance(thing, Writing):
             self.msg(text=(self.caller.at_look(thing), {"type": "look"}))
             return
-        by = f", by {thing.writer_name}" if thing.writer_name else ""
-        self.show([f"{self._name(thing)}{by}", "", thing.written_text])
+        title: str | Phrase = self._name(thing)
+        if thing.writer_name:
+            title = Phrase("{thing}, by {writer}", thing=title, writer=thing.writer_name)
+        self.show([title, "", thing.written_text])
         thing.at_read(self.caller)
 
     def _thing(self, name: str) -> Any:
         """Return the thing of this name. Among things that look alike, any will do."""
         found = self._seen(self.caller.search(name, quiet=True))
         if not found:
-            raise CommandError(f"There is no '{name}' here to read.")
+            raise CommandError(Phrase("There is no '{name}' here to read.", name=name))
         names = sorted({self._name(thing) for thing in found})
         if len(names) > 1:
-            raise CommandError(f"'{name}' could be {', '.join(names)}; name one of them.")
+            raise _could_be(name, names)
         return found[0]
 
     def _seen(self, found: list[Any] | None) -> list[Any]:
@@ -78,7 +78,7 @@ class CmdRead(StrictCommand):
         return plain_name(thing.get_display_name(self.caller))
 
 
-class CmdShow(StrictCommand):
+class CmdShow(PlayersCommand):
     """
     Show something you carry to a character who is here
 
@@ -95,9 +95,6 @@ class CmdShow(StrictCommand):
     """
 
     key = "show"
-    locks = "cmd:all()"
-    help_category = "General"
-    auto_help = True
     rhs_split = ("=", " to ")
     verbs = {"": "show_thing"}
 
@@ -105,27 +102,36 @@ class CmdShow(StrictCommand):
         """Show the thing to the NPC that was named."""
         name, whom = self.both("show <thing> to <name>")
         if self.caller.location is None:
-            raise CommandError("You are in no room, so nobody can see it.")
+            raise CommandError(Phrase("You are in no room, so nobody can see it."))
         item = self._carried(name)
         npc = npc_here(self.caller, whom)
         seen = show_item(self.caller, item, npc)
         their_name = plain_name(npc.get_display_name(self.caller))
-        self.say(f"You show {item_name(self.caller, item)} to {their_name}.")
+        thing = item_name(self.caller, item)
+        self.say(Phrase("You show {item} to {npc}.", item=thing, npc=their_name))
         if not seen:
-            self.say(f"{their_name} does not notice.")
+            self.say(Phrase("{npc} does not notice.", npc=their_name))
 
     def _carried(self, name: str) -> Any:
         """Return the carried thing of this name. Among things that look alike, any will do."""
         found = self.caller.search(name, location=self.caller, quiet=True)
         if not found:
-            raise CommandError(f"You do not carry '{name}'.")
+            raise CommandError(Phrase("You do not carry '{name}'.", name=name))
         names = sorted({plain_name(item.get_display_name(self.caller)) for item in found})
         if len(names) > 1:
-            raise CommandError(f"'{name}' could be {', '.join(names)}; name one of them.")
+            raise _could_be(name, names)
         return found[0]
 
 
-class CmdTalk(StrictCommand):
+def _could_be(name: str, names: list[str]) -> CommandError:
+    """Return the error for a name that several things have."""
+    several = ", ".join(names)
+    return CommandError(
+        Phrase("'{name}' could be {names}; name one of them.", name=name, names=several)
+    )
+
+
+class CmdTalk(PlayersCommand):
     """
     Say something to a character who is here
 
@@ -143,9 +149,6 @@ class CmdTalk(StrictCommand):
     """
 
     key = "talk"
-    locks = "cmd:all()"
-    help_category = "General"
-    auto_help = True
     verbs = {"": "talk"}
     usage: ClassVar[str] = "talk <name> = <text>"
 
@@ -156,11 +159,13 @@ class CmdTalk(StrictCommand):
     def _say_to(self, npc: Any, text: str) -> None:
         if not isinstance(npc, HasMind) and has_opted_out(self.caller):
             raise CommandError(
-                f"You typed ai off, so {plain_name(npc.get_display_name(self.caller))} does not"
-                " hear you. To be heard again: ai on"
+                Phrase(
+                    "You typed ai off, so {npc} does not hear you. To be heard again: ai on",
+                    npc=plain_name(npc.get_display_name(self.caller)),
+                )
             )
         if not talk_to(self.caller, npc, text):
-            raise CommandError("You cannot say that.")
+            raise CommandError(Phrase("You cannot say that."))
         if not isinstance(npc, HasMind):
             getattr(npc, OF_CONTRIB)(text, self.caller)
 
@@ -176,7 +181,7 @@ class CmdTalk(StrictCommand):
         else:
             name, text = "", ""
         if self.caller.location is None:
-            raise CommandError("You are in no room, so nobody can hear you.")
+            raise CommandError(Phrase("You are in no room, so nobody can hear you."))
         try:
             return (self._hearer(name), text) if name else self._behind_name(words)
         except CommandError:

@@ -1,4 +1,4 @@
-"""Players' commands about NPCs and themselves: `ai off`, `ai me`, `ai report` and `ignore`.
+"""Players' commands about NPCs and themselves: `ai off`, `ai me`, `ai language` and others.
 
 `ai off` is a command of its own, with a blank in its name, because `ai` belongs to builders.
 Evennia picks the command with the longest name that fits, so `ai off` means the player and
@@ -14,19 +14,26 @@ from evennia.utils import logger
 
 from evennia_ai.commands.base import (
     CommandError,
+    PlayersCommand,
     Run,
-    StrictCommand,
-    counted,
     day_and_time,
     name_of,
     titled,
 )
 from evennia_ai.commands.forgetting import forget_player
 from evennia_ai.commands.naming import npc_here
+from evennia_ai.engine.prompt.language import language_named
 from evennia_ai.engine.text.columns import escape_controls, wrap_hanging
-from evennia_ai.npc.mind.own_data import OwnData, newest_words_to, own_data
+from evennia_ai.engine.text.phrases import Phrase
+from evennia_ai.npc.mind.own_data import OwnData, kept_in_words, newest_words_to, own_data
 from evennia_ai.npc.runtime import runtime
 from evennia_ai.npc.senses import choices
+from evennia_ai.npc.senses.languages import (
+    catalogue_languages,
+    game_language,
+    has_catalogue,
+    language_name,
+)
 from evennia_ai.npc.senses.presence import object_of
 from evennia_ai.npc.senses.text import one_line, plain_name, strip_markup
 from evennia_ai.store.history.reports import add_report, reports_by
@@ -38,26 +45,7 @@ _MOST_A_DAY: Final = 20
 """The most reports of one character in 24 hours."""
 _MOST_WHY: Final = 500
 """The most characters of what a player writes in a report."""
-
-
-class PlayersCommand(StrictCommand):
-    """A command about the choices of the player who types it."""
-
-    locks = "cmd:all()"
-    help_category = "General"
-    auto_help = True
-
-    @property
-    def player(self) -> Any:
-        """Return the account of the player.
-
-        Raises:
-            CommandError: A script typed this for a character that nobody plays.
-        """
-        account = self.caller.account
-        if account is None:
-            raise CommandError("Only the player of a character can decide this.")
-        return account
+NOTHING_KEPT: Final = Phrase("No NPC keeps anything of you.")
 
 
 class CmdPrivacy(PlayersCommand):
@@ -88,18 +76,101 @@ class CmdPrivacy(PlayersCommand):
         word = str(self.cmdstring).removeprefix("ai ").lower()
         if self.args.strip():
             raise CommandError(
-                f"The command ai {word} is about yourself and takes no name. Nothing was changed.",
+                Phrase(
+                    "The command {command} is about yourself and takes no name. Nothing was"
+                    " changed.",
+                    command=f"ai {word}",
+                ),
                 instead=f"ai/{word} {self.args.strip()}" if "ai" in self._other_commands() else "",
             )
         if word == "on":
             choices.opt_in(self.player)
-            self.say("NPCs hear and see you again. To be left alone: ai off")
+            self.say(Phrase("NPCs hear and see you again. To be left alone: ai off"))
             return
         choices.opt_out(self.player)
         self.say(
-            "From now on no NPC hears or sees you: nothing that you say or do is kept or sent to a"
-            " model. What NPCs remember from before stays. To be heard again: ai on"
+            Phrase(
+                "From now on no NPC hears or sees you: nothing that you say or do is kept or sent"
+                " to a model. What NPCs remember from before stays. To be heard again: ai on"
+            )
         )
+
+
+class CmdLanguage(PlayersCommand):
+    """
+    Choose the language of the lines about NPCs
+
+    Usage:
+      ai language              - which language you read
+      ai language <language>   - choose one, by its code or its English name
+      ai language game         - read the language of the game
+
+    Examples:
+      ai language de
+      ai language French
+      ai language game
+
+    You then read the lines of the game about NPCs, and the help of commands such
+    as ai off, in this language. NPCs that you whisper to are asked to speak it.
+    In a room they speak the language of the game. A builder may have given an
+    NPC a language of its own, which it always speaks.
+    """
+
+    key = "ai language"
+    arg_regex = _WHOLE_WORD
+    verbs = {"": "choose"}
+    without_value = frozenset({""})
+
+    def choose(self) -> None:
+        """Show the player's language, or change it."""
+        player, typed = self.player, self.args.strip()
+        if not typed:
+            chosen = choices.chosen_language(player)
+            code = chosen or game_language()
+            language = language_name(code)
+            there = ", ".join(catalogue_languages())
+            self.say(
+                Phrase(
+                    "You chose {language}. There are texts in: {there}.",
+                    language=language,
+                    there=there,
+                )
+                if chosen
+                else Phrase(
+                    "You read the language of the game, {language}. There are texts in: {there}.",
+                    language=language,
+                    there=there,
+                )
+            )
+            return
+        code = "" if typed.casefold() in ("game", "default") else language_named(typed)
+        if not code and typed.casefold() not in ("game", "default"):
+            raise CommandError(
+                Phrase(
+                    "'{typed}' is no language that is known here; write its code, such as de or"
+                    " fr. Nothing was changed.",
+                    typed=typed,
+                )
+            )
+        choices.choose_language(player, code)
+        if not code:
+            self.say(Phrase("You read the language of the game from now on."))
+            return
+        self.say(
+            Phrase(
+                "From now on your language is {language}. NPCs that you whisper to are asked to"
+                " speak it.",
+                language=language_name(code),
+            )
+        )
+        if not has_catalogue(code):
+            self.say(
+                Phrase(
+                    "The game has no texts in {language} yet, so its own lines stay in {game}.",
+                    language=language_name(code),
+                    game=language_name(game_language()),
+                )
+            )
 
 
 class CmdOwnData(PlayersCommand):
@@ -151,50 +222,65 @@ class CmdOwnData(PlayersCommand):
         found = [one for one in keep if one is not None and one.key.lower() == name.lower()]
         if len(found) != 1:
             raise CommandError(
-                f"{len(found) or 'No'} NPCs called '{name}' keep something of you. Nothing was"
-                " erased. To see which do: ai me"
+                Phrase(
+                    "Several NPCs called '{name}' keep something of you. Nothing was erased. To see"
+                    " which do: ai me",
+                    name=name,
+                )
+                if found
+                else Phrase(
+                    "No NPC called '{name}' keeps anything of you. Nothing was erased. To see which"
+                    " do: ai me",
+                    name=name,
+                )
             )
         return found[0]
 
     def _read(self, show: Callable[[OwnData], None]) -> None:
         reading = runtime().writer.read(partial(personal_data, str(self.caller.id)))
         reading.addCallback(partial(own_data, self.caller))
-        self.tell_of(reading, by=show, waiting="What NPCs keep of you is being read.")
+        self.tell_of(reading, by=show, waiting=Phrase("What NPCs keep of you is being read."))
 
     def _show_summary(self, data: OwnData) -> None:
         if not (data.npcs or data.persona or data.reports):
-            self.say("No NPC keeps anything of you.")
+            self.say(NOTHING_KEPT)
             return
-        lines = ["What NPCs keep of you:"]
+        lines = [self.words(Phrase("What NPCs keep of you:"))]
         for npc in data.npcs:
-            kept = [
-                *([counted(len(npc.memories), "memory", "memories")] if npc.memories else []),
-                *([f"{counted(len(npc.private), 'line')} in private"] if npc.private else []),
-                *([f"{counted(len(npc.aloud), 'line')} aloud"] if npc.aloud else []),
-            ]
-            lines += titled(npc.name, ", ".join(kept))
+            lines += titled(npc.name, self.words(kept_in_words(npc)))
         if data.persona is not None:
-            lines += titled("persona", "the text that you wrote; see help persona")
+            about = Phrase("the text that you wrote; see help persona")
+            lines += titled(self.words(Phrase("persona")), self.words(about))
         if data.reports:
-            lines += titled("reports", counted(len(data.reports), "report"))
-        self.show([*lines, "To read all of it: ai me/export. To erase it: ai me/forget [<npc>]"])
+            reports = Phrase("{number} report", plural="{number} reports", number=len(data.reports))
+            lines += titled(self.words(Phrase("reports")), self.words(reports))
+        more = Phrase("To read all of it: ai me/export. To erase it: ai me/forget [<npc>]")
+        self.show([*lines, more])
 
     def _show_everything(self, data: OwnData) -> None:
         lines: list[str] = []
         for npc in data.npcs:
-            lines.append(f"{npc.name} keeps of you:")
+            lines.append(self.words(Phrase("{npc} keeps of you:", npc=npc.name)))
             for text in npc.memories:
-                lines += wrap_hanging(escape_controls(f"    memory: {text}"))
-            for place, said in (("private", npc.private), ("aloud", npc.aloud)):
+                memory = self.words(Phrase("memory: {text}", text=text))
+                lines += wrap_hanging(escape_controls(f"    {memory}"))
+            private, aloud = Phrase("private"), Phrase("aloud")
+            for place, said in ((private, npc.private), (aloud, npc.aloud)):
                 for line in said:
-                    when = f"{day_and_time(line.said_at)}, {place}"
+                    when = f"{day_and_time(line.said_at)}, {self.words(place)}"
                     lines += wrap_hanging(escape_controls(f"    {when}: {line.name}: {line.text}"))
         if data.persona is not None:
-            lines += wrap_hanging(escape_controls(f"Your persona: {data.persona.text}"))
+            persona = self.words(Phrase("Your persona: {text}", text=data.persona.text))
+            lines += wrap_hanging(escape_controls(persona))
         for report in data.reports:
-            about = f"{day_and_time(report.reported_at)}: {report.why}: {report.words}"
-            lines += wrap_hanging(escape_controls(f"Your report of {about}"))
-        self.show(lines or ["No NPC keeps anything of you."])
+            about = Phrase(
+                "Your report of {when}: {why}: {words}",
+                when=day_and_time(report.reported_at),
+                why=report.why,
+                words=report.words,
+            )
+            lines += wrap_hanging(escape_controls(self.words(about)))
+        self.show(lines or [NOTHING_KEPT])
 
 
 class CmdReport(PlayersCommand):
@@ -219,20 +305,30 @@ class CmdReport(PlayersCommand):
     def report(self) -> None:
         """Store a report about the newest words of an NPC."""
         if not self.rhs:
-            raise CommandError("Usage: ai report [<npc>] = <why>. Nothing was reported.")
+            raise CommandError(Phrase("Usage: ai report [<npc>] = <why>. Nothing was reported."))
         ref, why = str(self.caller.id), one_line(strip_markup(self.rhs))[:_MOST_WHY]
         day = [one for one in reports_by(ref) if one.reported_at > time.time() - _DAY_SECONDS]
         if len(day) >= _MOST_A_DAY:
-            raise CommandError(f"You reported {len(day)} times today; ask the staff directly.")
+            raise CommandError(
+                Phrase(
+                    "You reported {number} times today; ask the staff directly.", number=len(day)
+                )
+            )
         npc = npc_here(self.caller, self.lhs) if self.lhs else None
         found = newest_words_to(self.caller, npc)
         if found is None:
-            who = "This NPC" if npc is not None else "No NPC here"
-            raise CommandError(f"{who} has said nothing that you could hear. Nothing was reported.")
+            raise CommandError(
+                Phrase("No NPC here has said anything that you could hear. Nothing was reported.")
+                if npc is None
+                else Phrase("This NPC has said nothing that you could hear. Nothing was reported.")
+            )
         turn, said = found
         number = add_report(turn, words=said.body, why=why, reporter_ref=ref)
         logger.log_msg(f"evennia_ai: report {number} of a player is new; ai/reports shows it")
-        self.say(f"The staff can read it as report {number}: {said.body}")
+        words = Phrase(
+            "The staff can read it as report {number}: {words}", number=number, words=said.body
+        )
+        self.say(words)
 
 
 class CmdIgnore(PlayersCommand):
@@ -260,21 +356,31 @@ class CmdIgnore(PlayersCommand):
         ignored = {ref: self._name(ref) for ref in choices.ignored_npcs(player)}
         if not name:
             names = ", ".join(ignored.values())
-            self.say(f"You ignore {names}." if names else "You ignore nobody: ignore <npc>")
+            self.say(
+                Phrase("You ignore {npcs}.", npcs=names)
+                if names
+                else Phrase("You ignore nobody: ignore <npc>")
+            )
             return
         found = [ref for ref, known in ignored.items() if known.lower() == name.lower()]
         if len(found) == 1:
             choices.stop_ignoring(player, found[0])
-            self.say(f"You read what {ignored[found[0]]} says again.")
+            self.say(Phrase("You read what {npc} says again.", npc=ignored[found[0]]))
             return
         npc = npc_here(self.caller, name)
         ref, shown = str(npc.id), plain_name(npc.get_display_name(self.caller))
         if ref in ignored:
             choices.stop_ignoring(player, ref)
-            self.say(f"You read what {shown} says again.")
+            self.say(Phrase("You read what {npc} says again.", npc=shown))
             return
         choices.ignore(player, ref)
-        self.say(f"You no longer read what {shown} says and does. To change it: ignore {name}")
+        self.say(
+            Phrase(
+                "You no longer read what {npc} says and does. To change it: {command}",
+                npc=shown,
+                command=f"ignore {name}",
+            )
+        )
 
     def _name(self, ref: str) -> str:
         npc = object_of(ref)

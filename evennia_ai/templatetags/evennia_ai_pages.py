@@ -14,6 +14,7 @@ from django.utils.timezone import localtime
 
 from evennia_ai.engine.text.columns import escape_controls
 from evennia_ai.engine.text.columns import first_line as first
+from evennia_ai.engine.text.phrases import Phrase
 from evennia_ai.services.llm.money import describe_cost, in_dollars
 from evennia_ai.store.history import branches
 
@@ -174,6 +175,24 @@ def pages_address(context: Mapping[str, Any]) -> str:
     from evennia_ai.web.site.page import BUILDER, has_rank
 
     return str(address) if has_rank(context["request"], BUILDER) else ""
+
+
+@register.simple_tag(takes_context=True)  # type: ignore[untyped-decorator]
+def own_data_link(context: Mapping[str, Any]) -> dict[str, str]:
+    """Return the link to the page where players see their data, empty if there is none to show."""
+    account = context["request"].user
+    try:
+        address = str(reverse("evennia_ai:own_data"))
+    except NoReverseMatch:
+        return {}
+    if not account.is_authenticated:
+        return {}
+    from evennia_ai.npc.senses.languages import language_of, translate
+
+    return {
+        "address": address,
+        "label": translate(Phrase("NPCs and you"), language_of(account)),
+    }
 
 
 @register.simple_tag  # type: ignore[untyped-decorator]

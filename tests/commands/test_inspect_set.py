@@ -103,6 +103,7 @@ def test_all_settings_are_listed_with_where_they_come_from(harbour):
         "thinking": "thinks it over. the game",
         "odd_replies": "watch the game",
         "talkativeness": "0.5 the game",
+        "speaks": "none the game",
         "languages": "common, elvish this NPC",
         "react_to": "what is addressed to it the game",
         "limits": "those of the game the game",

@@ -146,7 +146,7 @@ def test_new_persona_text_keeps_its_place(stage, written):
         ("persona/place = depth 5", "a whole number, 0 to 4"),
         ("persona/place = depth 1000", "a whole number, 0 to 4"),
         ("persona/place", "Usage: persona/place"),
-        ("persona = " + "x" * 1001, "at most 1000 characters (EVENNIA_AI_PERSONA_CHARACTERS)"),
+        ("persona = " + "x" * 1001, "at most 1000 characters, and yours has 1001"),
     ],
 )
 def test_persona_errors_change_nothing(stage, written, typed, problem):

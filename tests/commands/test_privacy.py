@@ -3,6 +3,8 @@
 import pytest
 from evennia.utils.create import create_account
 
+from evennia_ai.commands.persona import CmdPersona
+from evennia_ai.commands.privacy import CmdPrivacy
 from evennia_ai.npc.senses import choices
 
 
@@ -64,3 +66,36 @@ def test_ignore_lists_and_toggles_npcs(played):
     played.npc.move_to(None, to_none=True)
     assert "You read what Oren says again." in played.plays("ignore oren")
     assert choices.ignored_npcs(played.player.account) == ()
+
+
+def test_ai_language_changes_texts_help_and_answers_of_this_player_only(played):
+    assert "You read the language of the game, English." in played.plays("ai language")
+    assert "Deine Sprache ist ab jetzt Deutsch." in played.plays("ai language German")
+    assert "Du hast Deutsch gewählt." in played.plays("ai language")
+    assert "Ab jetzt hört und sieht dich kein NPC" in played.plays("ai off")
+    assert CmdPrivacy().get_help(played.player, None).startswith("Entscheide, was NPCs")
+    assert CmdPersona().get_help(played.player, None).startswith("Beschreib deine Figur")
+    assert "gibt es nicht. Nichts wurde geändert." in played.plays("ai me/xyz")
+    assert "Hier ist niemand namens" in played.plays("talk nobody = hi")
+    assert CmdPrivacy().get_help(played.builder, None).startswith("Decide what NPCs hear")
+    assert "There is nobody called" in played.builds("talk nobody = hi")
+    played.plays("persona = Ein Mann mit Hut.")
+    assert "ja/[nein]" in played.plays("ai me/forget", "nein")
+    assert "Ein Mann mit Hut." in played.plays("persona")
+    assert "Gelöscht ist" in played.plays("ai me/forget", "ja")
+    assert "Du hast noch keine Persona." in played.plays("persona")
+    assert "You read the language of the game" in played.plays("ai language game")
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        ("ai language xx", "'xx' is no language that is known here"),
+        ("ai language fr", "The game has no texts in French yet"),
+        ("ai language = de", "takes no '='"),
+    ],
+)
+def test_ai_language_says_what_it_cannot_do(played, typed, answer):
+    assert answer in " ".join(played.plays(typed).split())
+    chosen = choices.chosen_language(played.player.account)
+    assert chosen == ("fr" if typed.endswith("fr") else "")

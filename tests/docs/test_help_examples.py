@@ -61,6 +61,7 @@ def _a_player(village: Any) -> None:
 SET_UP: Mapping[str, Callable[[Any], None]] = {
     "ai": _two_turns_and_an_admin,
     "ai off": _a_player,
+    "ai language": _a_player,
     "ai me": _a_memory,
     "ai report": _a_turn,
     "ignore": _a_player,

@@ -112,5 +112,5 @@ def test_warm_turn_with_contexts_makes_no_query(tired, no_queries) -> None:
     from evennia_ai.npc.inputs.gather import context_of
 
     with no_queries():
-        first = view.components_in(context_of(None))
-        assert view.components_in(context_of(None)) is first
+        first = view.components_in(context_of(None), {})
+        assert view.components_in(context_of(None), {}) is first

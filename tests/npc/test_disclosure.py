@@ -16,6 +16,7 @@ from evennia_ai.services.settings.kinds import NOTHING_DISCLOSED, Disclosure
 from evennia_ai.typeclasses import AINPC
 
 ON = Disclosure()
+GERMAN_ANSWER = "(OOC) {npc} ist kein Mensch. Ein Sprachmodell, eine KI, schreibt, was {npc} sagt."
 KINDS = 10
 PEOPLE = 50
 for _number in range(KINDS):
@@ -142,15 +143,15 @@ NOT_ASKED = (
 
 @pytest.mark.parametrize("line", [*ASKED, *NOT_ASKED])
 def test_sincere_question_is_told_from_talk_in_character(line: str) -> None:
-    assert language_of_sincere_question(line) == ASKED.get(line)
-    assert language_of_sincere_question(f'Anna says, "{line}"') == ASKED.get(line)
+    assert language_of_sincere_question(line) == ASKED.get(line, "")
+    assert language_of_sincere_question(f'Anna says, "{line}"') == ASKED.get(line, "")
 
 
 @pytest.mark.parametrize(
     ("line", "answer", "is_heard"),
     [
         ("Oren, are you an AI?", ON.answer, True),
-        ("Oren, bist du eine KI?", ON.answer_de, True),
+        ("Oren, bist du eine KI?", GERMAN_ANSWER, True),
         ("OOC: Oren, are you a human?", ON.answer, False),
         ("are you an AI?", ON.answer, True),
     ],

@@ -35,6 +35,7 @@ ON_FILES = (
     f"compose {SCENARIO}",
     f"compose {SCENARIO} --json",
     f"compose {DEMO / 'scenarios' / 'ferry_in_mind.yaml'} --explain harbour#5",
+    "catalogue nl",
     "compose --jsonl",
     "compose --request oren.request",
     f"card show {CARD}",

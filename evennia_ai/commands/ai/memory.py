@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, Final
 
 from evennia_ai.commands.base import CommandError, and_more, counted, name_of, revision_in_words
-from evennia_ai.commands.forgetting import Asked, counted_words
+from evennia_ai.commands.forgetting import Asked
 from evennia_ai.commands.naming import npc_and_number, npc_named, place_named, player_called
 from evennia_ai.engine.actors import Actor
 from evennia_ai.engine.memory.memories import MAX_TEXT, USUAL_IMPORTANCE, Memory
@@ -19,6 +19,7 @@ from evennia_ai.engine.prompt.components import Scope
 from evennia_ai.engine.text.columns import WIDTH, clip_text, escape_controls, wrap_text
 from evennia_ai.npc.inputs.facts import hours_now
 from evennia_ai.npc.mind.memory_list import ListedMemory, list_memories, visible_memory
+from evennia_ai.npc.mind.own_data import counts_in_words
 from evennia_ai.npc.mind.viewers import seer_for
 from evennia_ai.npc.senses.presence import NPC
 from evennia_ai.npc.upkeep.remembering import is_about_the_npc_itself, keep_memory, plain_text
@@ -222,13 +223,13 @@ def forget_room_after_yes(
         return f"There is nothing to erase of {what}."
     npcs = npcs_of_room(place_ref)
     names = ", ".join(and_more(list(map(name_of, npcs)), most=_MOST_NAMES, more="{} more"))
-    lost = f"{counted(len(npcs), 'NPC')} ({names}), {counted_words(found)}"
+    lost = f"{counted(len(npcs), 'NPC')} ({names}), {counts_in_words(found)}"
     if not (yield from agreed(f"Erase {what}: {lost}? This cannot be undone.")):
         return "Nothing was erased."
     done = forget_room(place_ref, by=by)
     return (
-        f"Erased {what}: {counted_words(done)}. What was whispered stays (ai/forget = <player>), as"
-        " do memories that builders wrote, exported files and backups."
+        f"Erased {what}: {counts_in_words(done)}. What was whispered stays (ai/forget = <player>),"
+        " as do memories that builders wrote, exported files and backups."
     )
 
 

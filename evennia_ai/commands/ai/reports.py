@@ -5,11 +5,8 @@ from typing import Any, Final
 
 from evennia_ai.commands.base import CommandError, day_and_time, name_of
 from evennia_ai.engine.text.columns import WIDTH, escape_controls, wrap_hanging, wrap_text
-from evennia_ai.npc.mind.viewers import viewer_of
-from evennia_ai.npc.senses.presence import object_of
-from evennia_ai.npc.senses.text import plain_name
-from evennia_ai.npc.views.withheld.viewer import WHISPERED, Viewer
-from evennia_ai.store.history.reports import StoredReport, count_reports, newest_reports
+from evennia_ai.npc.mind.own_data import ListedReport, list_reports
+from evennia_ai.store.history.reports import count_reports
 
 PAGE: Final = 10
 _HASH: Final = 12
@@ -23,29 +20,20 @@ def report_lines(caller: Any, page: int) -> list[str]:
     pages = -(-count // PAGE)
     if page > pages:
         raise CommandError(f"There is no page {page}; the last one is {pages}.")
-    viewer = viewer_of(caller)
     lines = [f"Reports of players, {count}, page {page} of {pages}:"]
-    for report in newest_reports(first=(page - 1) * PAGE, most=PAGE):
-        lines += _report(viewer, report)
+    for report in list_reports(caller, first=(page - 1) * PAGE, most=PAGE):
+        lines += _report(report)
     if page < pages:
         lines.append(f"More: ai/reports {page + 1}")
     return lines
 
 
-def _report(viewer: Viewer, report: StoredReport) -> Iterator[str]:
-    npc = object_of(report.npc_ref)
-    called = plain_name(npc.key).lower() if npc is not None else f"#{report.npc_ref}"
+def _report(report: ListedReport) -> Iterator[str]:
     by = name_of(report.reporter_ref) if report.reporter_ref else "a player who was forgotten"
     yield from wrap_text(
         f"{report.id}  {day_and_time(report.reported_at)}, by {by}; prompt"
-        f" {report.prompt_sha256[:_HASH]}: ai/context {called}/{report.turn}",
+        f" {report.prompt_sha256[:_HASH]}: ai/context {report.npc.lower()}/{report.turn}",
         WIDTH,
     )
-    why, words = report.why or "(erased)", report.words or "(erased)"
-    if report.conversation.kind == "private":
-        if viewer.reads_whispers:
-            viewer.note_reading(f"report {report.id}")
-        else:
-            why = words = WHISPERED
-    for title, text in (("why", why), ("said", words)):
+    for title, text in (("why", report.why), ("said", report.words)):
         yield from wrap_hanging(escape_controls(f"    {title}: {text}"))

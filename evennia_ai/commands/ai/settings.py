@@ -266,6 +266,7 @@ ROWS: Final = (
     Row(name="thinking", field="thinking", usual=lambda own: own.conf.thinking_line),
     _of_game("odd_replies", "odd_replies"),
     Row(name="talkativeness", field="talkativeness"),
+    Row(name="speaks", field="speaks", usual=lambda own: own.conf.language, nothing="none"),
     Row(name="languages", field="languages", nothing="all", empty="none"),
     Row(name="react_to", field="react_to", empty="what is addressed to it"),
     Row(name="limits", field="limits", empty="those of the game"),

@@ -21,6 +21,8 @@ from evennia_ai.engine.prompt.components import (
 from evennia_ai.engine.prompt.conditions import parse_conditions
 from evennia_ai.engine.prompt.contexts import PromptContext
 from evennia_ai.engine.prompt.expansion import CompiledComponent
+from evennia_ai.engine.prompt.language import LANGUAGE
+from evennia_ai.engine.prompt.language import VALUE as LANGUAGE_VALUE
 from evennia_ai.engine.prompt.prefix_rules import conditions_dependence
 from evennia_ai.engine.prompt.registry import ComponentRegistry
 from evennia_ai.engine.prompt.templates.template import compile_template
@@ -129,7 +131,7 @@ def changing_text_warning(component: PromptComponent) -> str:
 def unknown_names_warning(component: PromptComponent) -> str:
     """Return a warning about names in the text that nothing ever fills, or ""."""
     template = compile_template(component.content, trust=component.trust)
-    names = {*NAMES, *_NAMES_OF_PLACES.get(component.key, ())}
+    names = {*NAMES, LANGUAGE_VALUE, *_NAMES_OF_PLACES.get(component.key, ())}
     # An outlet that no active entry fills is replaced by nothing, so its name is no problem.
     given = (name for name in template.names if not name.startswith(OUTLET))
     unknown = [name for name in given if name not in names | KNOWN_NAMES]
@@ -279,7 +281,7 @@ def _short(value: object) -> str:
 CONTEXT_USAGE: Final = "component/context <context> = <off <key> | on <key> | reset>"
 # Keys without a row in the database: texts of cards and of the engine.
 _NOT_STORED: Final = frozenset(
-    {*PLUGGABLE_IDS, *FIELDS, "card_depth_prompt", KNOWLEDGE_POLICY.key, GUIDANCE_KEY}
+    {*PLUGGABLE_IDS, *FIELDS, "card_depth_prompt", KNOWLEDGE_POLICY.key, LANGUAGE.key, GUIDANCE_KEY}
 )
 _MOST_CHANGES: Final = 10
 

@@ -22,6 +22,7 @@ from evennia_ai.engine.prompt.blocks import DynamicBlock, guidance_for
 from evennia_ai.engine.prompt.contexts import PromptContext, context_for
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.history import History
+from evennia_ai.engine.prompt.language import VALUE as LANGUAGE_VALUE
 from evennia_ai.engine.prompt.messages import Message, ToolSpec, event_message, with_time_line
 from evennia_ai.engine.prompt.names import spoken_name
 from evennia_ai.engine.prompt.personas import NotePlace, Persona, persona_block
@@ -43,6 +44,7 @@ from evennia_ai.npc.recording.heard import (
     minute_of,
 )
 from evennia_ai.npc.senses.events import Event
+from evennia_ai.npc.senses.languages import language_spoken
 from evennia_ai.npc.senses.presence import NPC, bystanders, is_npc, known_ref
 from evennia_ai.npc.senses.text import one_line, person_name, plain_name, strip_markup
 from evennia_ai.npc.views.greeting import greeting_record
@@ -212,6 +214,7 @@ def gather_turn(
         said=said,
         history=history,
         greeting=window.greeting,
+        settings=settings,
     )
     if heard.hint:
         made = replace(made, blocks=(*made.blocks, _hint_block("the game master", heard.hint)))
@@ -286,6 +289,7 @@ def make_inputs(
     said: Message | None,
     history: History,
     greeting: int | None = None,
+    settings: NPCSettings | None = None,
 ) -> Inputs:
     """Return the inputs of a turn in the conversation `talk`.
 
@@ -295,17 +299,21 @@ def make_inputs(
         conversation: None if the conversation was never opened.
         said: The event as a message, None without an event.
         greeting: The index of the greeting that opened the conversation.
+        settings: The settings of the NPC, if the caller has already read them.
     """
     npc_ref = str(npc.id)
     dice = Dice(
         turn=f"{npc_ref}/{turns.next_number(npc_ref)}", conversation=f"{npc_ref}/{talk.seed}"
     )
     values = {"char": view.char_name, "user": _partner(npc, talk, event)}
+    private = event if talk.kind == "private" else None
+    if language := language_spoken(settings or npc.ai.settings, private):
+        values[LANGUAGE_VALUE] = language
     now = game_moment()
     clocked = {**values, **clock_values(now)} if view.texts else values
     conf = view.sources.conf
     return Inputs(
-        components=view.components_in(context),
+        components=view.components_in(context, values),
         rules=_rules(view.rules, dice=dice, greeting=greeting),
         history=history,
         event=said,

@@ -5,6 +5,7 @@ from typing import Any, Final
 from evennia.server.signals import SIGNAL_OBJECT_POST_PUPPET
 
 from evennia_ai.npc.runtime import current
+from evennia_ai.npc.senses.languages import read_by, translate
 from evennia_ai.npc.senses.presence import HasMind
 
 _UID: Final = "evennia_ai.disclosure"
@@ -21,4 +22,5 @@ def _on_puppet(sender: Any, **kwargs: Any) -> None:
     if live is None or isinstance(sender, HasMind) or sender.sessions.count() != 1:
         return
     if live.conf.disclosure.login and live.models.thinking("speaker"):
-        sender.msg(text=(live.conf.disclosure.login, {"type": "disclosure"}))
+        line = translate(live.conf.disclosure.login, read_by(sender))
+        sender.msg(text=(line, {"type": "disclosure"}))

@@ -298,12 +298,10 @@ class AIHandler:
             return
         line = heard_text(payload.line)
         language = language_of_sincere_question(line)
-        if language is None or not (payload.kind == "whisper" or self._is_asked(line, speaker)):
+        if not language or not (payload.kind == "whisper" or self._is_asked(line, speaker)):
             return
-        words = self.disclosure
-        answer = words.answer_de if language == "de" else words.answer
-        if answer:
-            tell_about(self.npc, speaker, answer)
+        if answer := self.disclosure.answer:
+            tell_about(self.npc, speaker, answer, language=language)
 
     def _is_asked(self, line: str, speaker: Any) -> bool:
         """True if a line names this NPC, or names no NPC and this is the first one in the room."""

@@ -23,6 +23,7 @@ from evennia_ai.npc.recording.heard import CommittedEvent
 from evennia_ai.npc.recording.retrying import DATABASE_ERRORS
 from evennia_ai.npc.runtime import Runtime
 from evennia_ai.npc.senses.events import TICK, payer_of
+from evennia_ai.npc.senses.languages import own_language, translate
 from evennia_ai.npc.senses.presence import why_gone
 from evennia_ai.npc.speech.voice import Voice, show_thinking
 from evennia_ai.npc.turn.turn import Turn
@@ -256,12 +257,12 @@ class PendingAnswer:
         line = live.conf.limit_line
         if not line or self.is_chatter or not live.told_of_limits.is_first((ref, payer)):
             return
-        said = fallback_record(line, refused=refusal.told)
+        said = fallback_record(translate(line, own_language(self._mind.npc)), refused=refusal.told)
         voice = Voice(self._mind.npc, self.event, own_names=self._mind.own_names)
         written = live.writer.write(
             partial(conversations.append_records, self.heard.conversation, [said])
         )
-        written.addCallback(lambda _: voice.say(line, by_rote=True))
+        written.addCallback(lambda _: voice.say(line, is_games=True))
         written.addErrback(self._not_said)
 
     def _not_said(self, failure: Failure) -> None:

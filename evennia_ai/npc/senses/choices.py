@@ -1,4 +1,6 @@
-"""What an account has chosen about NPCs: whether they hear it, whom it ignores, whom it has met.
+"""What an account has chosen about NPCs: whether they hear it, whom it ignores, its language.
+
+It also remembers which kinds of NPCs the account has met.
 
 A choice belongs to the account, so it holds for every character of a player. Evennia caches the
 tags of an account, so reading a choice makes no query after the first one.
@@ -11,6 +13,7 @@ CATEGORY: Final = "evennia_ai"
 _OFF: Final = "off"
 _IGNORES: Final = "ignores:"
 _MET: Final = "met:"
+_LANGUAGE: Final = "language:"
 
 
 def has_opted_out(person: Any) -> bool:
@@ -63,6 +66,22 @@ def has_met(account: Any, kind: str) -> bool:
 def note_met(account: Any, kind: str) -> None:
     """Remember that an account was told that NPCs of this kind speak through a model."""
     account.tags.add(f"{_MET}{kind}", category=CATEGORY)
+
+
+def chosen_language(account: Any) -> str:
+    """Return the code of the language that an account has chosen, "" for none. "" for None."""
+    if account is None:
+        return ""
+    found = (one for one in _choices_of(account) if one.startswith(_LANGUAGE))
+    return next(found, "").removeprefix(_LANGUAGE)
+
+
+def choose_language(account: Any, code: str) -> None:
+    """Remember the language that an account wants to read. "": that of the game."""
+    for one in [one for one in _choices_of(account) if one.startswith(_LANGUAGE)]:
+        account.tags.remove(one, category=CATEGORY)
+    if code:
+        account.tags.add(f"{_LANGUAGE}{code}", category=CATEGORY)
 
 
 def _choices_of(account: Any) -> list[str]:

@@ -3,13 +3,23 @@
 A character may ask a golem whether it is a machine. Therefore words that belong to a game's world,
 such as "robot" or "human", count only in a line that is marked as out of character. Words such as
 "language model" count always. Each pattern looks at a bounded number of words.
+
+English and German have patterns here. The catalogue of any other language has a list of questions,
+and each of them counts always.
 """
 
 import re
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Final
 
-Language = Literal["en", "de"]
+from evennia_ai.engine.text.phrases import translatable
+from evennia_ai.npc.senses.languages import catalogue_languages, translate
+
+QUESTIONS: Final = translatable(
+    "Are you an AI? Are you a bot? Are you a chatbot? Are you a language model?"
+    " Am I talking to an AI? Am I talking to a bot?"
+)
+"""The questions for translators. Each ends with a question mark."""
 
 _MARK: Final = re.compile(r"\booc\b|\bout of character\b|\(\(|\baußerhalb der rolle\b", re.I)
 _MOST: Final = 2000
@@ -37,7 +47,7 @@ def _question(text: str) -> re.Pattern[str]:
     return re.compile(text, re.IGNORECASE)
 
 
-_ALWAYS: Final[tuple[tuple[Language, re.Pattern[str]], ...]] = (
+_ALWAYS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     (
         "en",
         _question(
@@ -56,7 +66,7 @@ _ALWAYS: Final[tuple[tuple[Language, re.Pattern[str]], ...]] = (
         ),
     ),
 )
-_IF_MARKED: Final[tuple[tuple[Language, re.Pattern[str]], ...]] = (
+_IF_MARKED: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     (
         "en",
         _question(
@@ -77,11 +87,25 @@ _IF_MARKED: Final[tuple[tuple[Language, re.Pattern[str]], ...]] = (
 
 
 @lru_cache(maxsize=16)
-def language_of_sincere_question(line: str) -> Language | None:
-    """Return the language in which a line asks whether an NPC is a machine, None if it does not.
+def language_of_sincere_question(line: str) -> str:
+    """Return the language in which a line asks whether an NPC is a machine, "" if it does not.
 
     The cache can be small, because all listeners in a room get the same line one after the other.
     """
     text = " ".join(line[:_MOST].split())
     patterns = (*_ALWAYS, *_IF_MARKED) if _MARK.search(text) else _ALWAYS
-    return next((language for language, asks in patterns if asks.search(text)), None)
+    patterns = (*patterns, *_of_catalogues())
+    return next((language for language, asks in patterns if asks.search(text)), "")
+
+
+@lru_cache(maxsize=1)
+def _of_catalogues() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """Return a pattern of the questions in each catalogue whose language has no pattern here."""
+    found = []
+    for language in catalogue_languages():
+        if all(language != known for known, _ in _ALWAYS):
+            asked = re.split("[?？;؟]", translate(QUESTIONS, language))
+            words = [" ".join(one.split()) for one in asked if one.strip(" ¿")]
+            any_of = "|".join(re.escape(one.strip("¿ ")) for one in words)
+            found.append((language, _question(rf"(?<!\w)(?:{any_of})(?!\w)")))
+    return tuple(found)

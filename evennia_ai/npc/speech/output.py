@@ -9,12 +9,17 @@ FuncParser on everything that is sent.
 Regex scripts may change what players see of an NPC's words (`npc/views/regex_scripts.py`), act by
 act, so a script cannot turn speech into an action. NPCs and records get the words themselves.
 
+The frames around texts, such as `says, "..."`, and the game's own lines are in the language of each
+receiver. A message to a room is `{line}` with one value, which `msg_contents` asks for the line of
+each receiver.
+
 A player can also show a thing to an NPC (`show_item`). Everybody in the room sees that. A player
 who ignores an NPC is not sent what it says and does.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, Final
 
 from django.conf import settings
@@ -22,6 +27,7 @@ from django.db import DatabaseError
 from evennia.utils import logger
 
 from evennia_ai.engine.text.columns import escape_controls
+from evennia_ai.engine.text.phrases import Phrase, translatable
 from evennia_ai.npc.senses.choices import has_met, ignores, note_met
 from evennia_ai.npc.senses.happenings import (
     Happening,
@@ -31,21 +37,23 @@ from evennia_ai.npc.senses.happenings import (
     npcs_in,
 )
 from evennia_ai.npc.senses.labels import label_of
+from evennia_ai.npc.senses.languages import own_language, read_by, translate
 from evennia_ai.npc.senses.presence import NPC, bystanders
 from evennia_ai.npc.senses.text import LINE_BREAK, one_line, plain_name
 from evennia_ai.npc.senses.utterance import Utterance, spoken_words, uttering
-from evennia_ai.npc.speech.reply_acts import JOINED, acts_of
+from evennia_ai.npc.speech.reply_acts import JOINED, Act, acts_of
 
 MAX_CHARACTERS: Final = 2000
 MAX_LINES: Final = 40
 
-SAY: Final = '{npc} says, "{speech}"'
-WHISPER: Final = '{npc} whispers to you, "{speech}"'
+SAY: Final = translatable('{npc} says, "{speech}"')
+WHISPER: Final = translatable('{npc} whispers to you, "{speech}"')
 POSE: Final = "{npc} {action}"
 POSE_JOINED: Final = "{npc}{action}"
-GIVE: Final = "{npc} gives you {item}."
-TALK: Final = '{object} says to {npc}, "{speech}"'
-TALK_SELF: Final = '{self} say to {seen}, "{speech}"'
+GIVE: Final = translatable("{npc} gives you {item}.")
+TALK: Final = translatable('{speaker} says to {npc}, "{speech}"')
+TALK_SELF: Final = translatable('You say to {npc}, "{speech}"')
+_LINE: Final = "{line}"
 
 ITEM_INDENT: Final = "  "
 """The indent of all lines of speech but the first, so none looks like another speaker's line."""
@@ -122,21 +130,61 @@ class SafeName:
         return escape_markup(plain_name(self._named.get_display_name(looker, **kwargs)))
 
 
+class _Line:
+    """A line in a message, which each receiver reads in their own language."""
+
+    __slots__ = ("_render",)
+
+    def __init__(self, render: Callable[[Any, str], str]) -> None:
+        """Keep the function that returns the line for a looker and the code of a language."""
+        self._render = render
+
+    def get_display_name(self, looker: Any = None, **kwargs: Any) -> str:
+        """Return the line as `looker` reads it. Evennia calls this hook."""
+        return self._render(looker, read_by(looker))
+
+
+def _framed(template: str, **values: Any) -> _Line:
+    """Return a line of a frame and its values. A value may be a name that depends on the looker."""
+
+    def render(looker: Any, language: str) -> str:
+        named = {
+            name: value.get_display_name(looker) if hasattr(value, "get_display_name") else value
+            for name, value in values.items()
+        }
+        return translate(Phrase(template, **named), language)
+
+    return _Line(render)
+
+
 def say_aloud(npc: NPC, text: str, *, hops: int = 0) -> None:
     """Make `npc` say `text` aloud in its room."""
     with uttering(Utterance(speaker=npc, text=text, kind="say", hops=hops)):
         if shown := _as_seen(npc, text):
-            _to_room(npc, SAY, "say", speech=safe_speech(shown))
+            _to_room(npc, _framed(SAY, npc=SafeName(npc), speech=safe_speech(shown)), "say")
 
 
-def show_pose(npc: NPC, text: str, *, told: str = "", hops: int = 0) -> None:
+def show_pose(npc: NPC, text: str | Phrase, *, told: str = "", hops: int = 0) -> None:
     """Show everybody in the room what `npc` does, such as "looks up.".
 
-    NPCs in the room perceive `told` instead, if it is given.
+    NPCs in the room perceive `told` instead, if it is given. People read a phrase in their own
+    language.
     """
-    with uttering(Utterance(speaker=npc, text=told or text, kind="pose", hops=hops)):
-        if shown := _as_seen(npc, text):
-            _to_room(npc, _pose_template(shown), "pose", action=_action(shown))
+    with uttering(Utterance(speaker=npc, text=told or str(text), kind="pose", hops=hops)):
+        if shown := text if isinstance(text, Phrase) else _as_seen(npc, text):
+            _to_room(npc, _posed(npc, shown), "pose")
+
+
+def _posed(npc: NPC, text: str | Phrase) -> _Line:
+    """Return the line about what `npc` does. A phrase is translated for each looker."""
+
+    def render(looker: Any, language: str) -> str:
+        action = translate(text, language) if isinstance(text, Phrase) else text
+        frame = POSE_JOINED if action.startswith(JOINED) else POSE
+        name = SafeName(npc).get_display_name(looker)
+        return frame.format_map({"npc": name, "action": _action(action)})
+
+    return _Line(render)
 
 
 def deliver_reply(
@@ -148,6 +196,7 @@ def deliver_reply(
     hops: int = 0,
     to: Any = None,
     by_rote: bool = False,
+    is_games: bool = False,
 ) -> None:
     """Make `npc` say and do what a reply contains.
 
@@ -160,7 +209,12 @@ def deliver_reply(
         after: How many characters of the text were said and done before.
         to: The only person who perceives the reply; None: everybody in the room.
         by_rote: True if no model chose the words, as in a fallback line.
+        is_games: True if the text is a line of the game. Each person reads it in their own
+            language, and NPCs perceive it in the language of `npc`.
     """
+    own_names, line = tuple(own_names), text
+    if is_games:
+        text = translate(line, own_language(npc))
     acts = acts_of(text, own_names=own_names, after=after)
     whispers = [
         act
@@ -174,22 +228,38 @@ def deliver_reply(
     is_mixed = len({act.kind for act in acts}) > 1
     heard = text[after:] if is_mixed else " ".join(act.told or act.text for act in acts)
     kind = "whisper" if to is not None else "pose" if is_done else "say"
-    with uttering(Utterance(speaker=npc, text=heard, kind=kind, hops=hops, by_rote=by_rote)):
-        for act in acts:
-            shown = _as_seen(npc, act.text)
-            if not shown:
-                continue
-            if to is None and act.kind == "say":
-                _to_room(npc, SAY, "say", speech=safe_speech(shown))
-            elif to is None:
-                _to_room(npc, _pose_template(shown), "pose", action=_action(shown))
-            elif act.kind == "pose":
-                _to_one(npc, to, _pose_template(shown), "whisper", action=_action(shown))
+    said = Utterance(speaker=npc, text=heard, kind=kind, hops=hops, by_rote=by_rote or is_games)
+    with uttering(said):
+        seen = [replace(act, text=_as_seen(npc, act.text)) for act in acts]
+        lines = [(_act_line(npc, act, to=to), act.kind) for act in seen if act.text]
+        if is_games and acts:
+            lines = [(_games_line(npc, line, own_names=own_names, to=to), acts[0].kind)]
+        for shown, act_kind in lines:
+            if to is None:
+                _to_room(npc, shown, "pose" if act_kind == "pose" else "say")
             else:
-                _to_one(npc, to, WHISPER, "whisper", speech=safe_speech(shown))
+                _to_one(npc, to, shown, "whisper")
     for act in whispers:
         for listener in (who for who in bystanders(npc) if is_called(npc, who, act.to)):
             whisper_to(npc, listener, act.text, hops=hops)
+
+
+def _act_line(npc: NPC, act: Act, *, to: Any) -> _Line:
+    """Return the line of one act for the room, or for the only person `to`."""
+    if act.kind == "pose":
+        return _posed(npc, act.text)
+    frame = SAY if to is None else WHISPER
+    return _framed(frame, npc=SafeName(npc), speech=safe_speech(act.text))
+
+
+def _games_line(npc: NPC, line: str, *, own_names: Iterable[str], to: Any) -> _Line:
+    """Return a line of the game that `npc` says or does. Its acts may depend on the language."""
+
+    def render(looker: Any, language: str) -> str:
+        acts = acts_of(translate(line, language), own_names=own_names)
+        return "\n".join(_act_line(npc, act, to=to).get_display_name(looker) for act in acts)
+
+    return _Line(render)
 
 
 def is_called(npc: NPC, who: Any, name: str) -> bool:
@@ -201,19 +271,21 @@ def whisper_to(npc: NPC, target: Any, text: str, *, hops: int = 0) -> None:
     """Make `npc` whisper `text` to `target`."""
     with uttering(Utterance(speaker=npc, text=text, kind="whisper", hops=hops)):
         if shown := _as_seen(npc, text):
-            _to_one(npc, target, WHISPER, "whisper", speech=safe_speech(shown))
+            framed = _framed(WHISPER, npc=SafeName(npc), speech=safe_speech(shown))
+            _to_one(npc, target, framed, "whisper")
 
 
 def show_gesture(npc: NPC, people: Iterable[Any], line: str) -> None:
-    """Show what `npc` does to these people only."""
+    """Show what `npc` does to these people only, each in their own language."""
     for person in people:
-        _to_one(npc, person, POSE, "pose", action=_action(line))
+        _to_one(npc, person, _posed(npc, translate(line, read_by(person))), "pose")
 
 
 def tell_given(npc: NPC, target: Any, item: Any) -> None:
     """Send `target` the message that `npc` gave it `item`."""
     given = escape_markup(plain_name(str(item.get_numbered_name(1, target, return_string=True))))
-    _to_one(npc, target, GIVE, "give", item=given)
+    line = _framed(GIVE, npc=SafeName(npc), item=given).get_display_name(target)
+    target.msg(text=(line, {"type": "give"}), from_obj=npc)
 
 
 def talk_to(speaker: Any, npc: NPC, text: str) -> bool:
@@ -221,16 +293,12 @@ def talk_to(speaker: Any, npc: NPC, text: str) -> bool:
     text = spoken_words(str(speaker.at_pre_say(text) or ""))
     if not text:
         return False
+    speech, heard = safe_speech(text), SafeName(npc)
+    line = _framed(TALK, speaker=SafeName(speaker), npc=heard, speech=speech)
+    own = _framed(TALK_SELF, npc=heard, speech=speech).get_display_name(speaker)
     with uttering(Utterance(speaker=speaker, text=text, kind="talk", to_ref=str(npc.id))):
         speaker.at_say(
-            safe_speech(text),
-            msg_self=TALK_SELF,
-            msg_location=TALK,
-            mapping={
-                "object": SafeName(speaker),
-                "npc": SafeName(npc),
-                "seen": SafeName(npc).get_display_name(speaker),
-            },
+            speech, msg_self="{own}", msg_location=_LINE, mapping={"line": line, "own": own}
         )
     return True
 
@@ -241,41 +309,40 @@ def _as_seen(npc: NPC, text: str) -> str:
     return text if view is not None and not view.scripts else str(npc.ai.display(text))
 
 
-def _pose_template(text: str) -> str:
-    return POSE_JOINED if text.startswith(JOINED) else POSE
-
-
 def _action(text: str) -> str:
     return safe_text(text, max_lines=1).rstrip("|")  # the portal misreads a pipe at the end
 
 
-def _to_one(npc: NPC, target: Any, template: str, kind: str, **values: str) -> None:
-    if kind != "give":
-        if ignores(target, str(npc.id)):
-            return
-        _disclose(npc, [target])
-    line = template.format_map({"npc": SafeName(npc).get_display_name(target), **values})
-    target.msg(text=(line, {"type": kind}), from_obj=npc)
+def _to_one(npc: NPC, target: Any, line: _Line, kind: str) -> None:
+    if ignores(target, str(npc.id)):
+        return
+    _disclose(npc, [target])
+    target.msg(text=(line.get_display_name(target), {"type": kind}), from_obj=npc)
 
 
-def _to_room(npc: NPC, template: str, kind: str, **values: str) -> None:
+def _to_room(npc: NPC, line: _Line, kind: str) -> None:
     if npc.location is None:
         return
     people = bystanders(npc)
     ignoring = [one for one in people if ignores(one, str(npc.id))]
     _disclose(npc, [one for one in people if one not in ignoring])
     npc.location.msg_contents(
-        (template, {"type": kind}),
+        (_LINE, {"type": kind}),
         from_obj=npc,
         exclude=[npc, *ignoring],
-        mapping={"npc": SafeName(npc), **values},
+        mapping={"line": line},
     )
 
 
-def tell_about(npc: NPC, person: Any, line: str) -> None:
-    """Show one person a line of the game about `npc`. `{npc}` in it becomes the NPC's name."""
+def tell_about(npc: NPC, person: Any, line: str, *, language: str = "") -> None:
+    """Show one person a line of the game about `npc`. `{npc}` in it becomes the NPC's name.
+
+    Args:
+        language: The code of the language. "": the one that the person reads.
+    """
     name = SafeName(npc).get_display_name(person)
-    person.msg(text=(line.replace("{npc}", name), {"type": "disclosure"}))
+    told = translate(line, language or read_by(person)).replace("{npc}", name)
+    person.msg(text=(told, {"type": "disclosure"}))
 
 
 def _disclose(npc: NPC, people: Iterable[Any]) -> None:
@@ -295,7 +362,7 @@ def _disclose(npc: NPC, people: Iterable[Any]) -> None:
             logger.log_err(f"evennia_ai: cannot note that {account} has met NPC {npc.id}: {error}")
 
 
-SEEN: Final = "{shower} shows {item} to {npc}."
+SEEN: Final = translatable("{shower} shows {item} to {npc}.")
 MAX_DESCRIPTION: Final = 1000
 """The most characters of a shown thing's description that an NPC reads."""
 
@@ -318,10 +385,12 @@ def show_item(shower: Any, item: Any, npc: NPC) -> bool:
     that the thing was shown.
     """
     shower.location.msg_contents(
-        (SEEN, {"type": "show"}),
+        (_LINE, {"type": "show"}),
         from_obj=shower,
         exclude=[shower],
-        mapping={"shower": SafeName(shower), "item": _OneOf(item), "npc": SafeName(npc)},
+        mapping={
+            "line": _framed(SEEN, shower=SafeName(shower), item=_OneOf(item), npc=SafeName(npc))
+        },
     )
     seen = Happening(
         kind="show", text="{actor} shows {item} to {to}.", actor=shower, item=item, to=npc

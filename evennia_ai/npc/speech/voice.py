@@ -61,12 +61,16 @@ class Voice:
         """Return the part of a model's text that is said, "" if there is none."""
         return speech_in(raw, own_names=self.own_names, other_names=self._others())
 
-    def say(self, text: str, *, after: int = 0, by_rote: bool = False) -> None:
+    def say(
+        self, text: str, *, after: int = 0, by_rote: bool = False, is_games: bool = False
+    ) -> None:
         """Say a text to the room, or only to the person who whispered, and do the actions in it.
 
         Args:
             after: How many characters of the text were said before.
-            by_rote: True for words that no model chose, such as a fallback line.
+            by_rote: True for words that no model chose, such as a greeting.
+            is_games: True for a line of the game, such as a fallback line. Each person reads it in
+                their own language.
         """
         if self._said is not None:
             self._said()
@@ -82,6 +86,7 @@ class Voice:
                 hops=self._event.hops + 1,
                 to=partner,
                 by_rote=by_rote,
+                is_games=is_games and not after,
             )
 
     def start(
@@ -173,11 +178,11 @@ class Start:
             return self._spoken.whole(reply)
         return speech_in(reply, own_names=self._voice.own_names, other_names=self._other_names)
 
-    def say_rest(self, text: str, *, by_rote: bool = False) -> None:
-        """Say the part of the reply that was not said before."""
+    def say_rest(self, text: str, *, by_rote: bool = False, is_games: bool = False) -> None:
+        """Say the part of the reply that was not said before. `Voice.say` explains the options."""
         after = len(self.said) if text.startswith(self.said) else 0
         if text[after:].strip():
-            self._voice.say(text, after=after, by_rote=by_rote)
+            self._voice.say(text, after=after, by_rote=by_rote, is_games=is_games)
 
     async def _begin(self, sentences: str) -> None:
         try:

@@ -15,6 +15,7 @@ from evennia.server.signals import SIGNAL_EXIT_TRAVERSED
 from evennia.utils import logger
 from pydantic import AfterValidator, Field, StringConstraints
 
+from evennia_ai.engine.text.phrases import Phrase
 from evennia_ai.npc.filtering import function_problem
 from evennia_ai.npc.senses.labels import with_labels
 from evennia_ai.npc.senses.presence import NPC
@@ -57,7 +58,7 @@ class Take(Tool):
         if item.location != npc:
             raise Refused(f"You cannot take {name}.")
         item.at_get(npc)
-        show_pose(npc, f"picks up {name}.", hops=use.hops)
+        show_pose(npc, Phrase("picks up {thing}.", thing=name), hops=use.hops)
         return f"You have {name} now."
 
 
@@ -77,7 +78,7 @@ class Drop(Tool):
         item = find_thing(npc, arguments.item, carried_things(npc), none="You do not carry {}.")
         name = one_of(npc, item)
         put_down(npc, item)
-        show_pose(npc, f"drops {name}.", hops=use.hops)
+        show_pose(npc, Phrase("drops {thing}.", thing=name), hops=use.hops)
         return f"You dropped {name}."
 
 
@@ -264,7 +265,7 @@ class Write(Tool):
         except Exception:  # hooks of a game may raise anything
             made.delete()
             raise
-        show_pose(npc, f"writes {name}.", hops=use.hops)
+        show_pose(npc, Phrase("writes {thing}.", thing=name), hops=use.hops)
         return f"You wrote {name}{where}. It is opened with: read {made.key}"
 
 

@@ -21,6 +21,7 @@ from evennia_ai.npc.model_calls.calls import CountedCall
 from evennia_ai.npc.model_calls.watching import TurnOutcome
 from evennia_ai.npc.recording.heard import CommittedEvent
 from evennia_ai.npc.recording.writer import Writer
+from evennia_ai.npc.senses.languages import own_language, translate
 from evennia_ai.npc.speech.voice import Voice
 from evennia_ai.services.llm.chat import ChatReply
 from evennia_ai.store import model_calls
@@ -109,10 +110,14 @@ class Ending:
 
     async def answered(self, stored: StoredTurn, reply: ChatReply, *, has_spoken: bool) -> None:
         """Commit the reply. With `has_spoken`, the NPC has already said something with a tool."""
-        recorded = fallback_record if reply.is_fallback else reply_record
+        recorded = self._fallback_record if reply.is_fallback else reply_record
         said = [recorded(reply.text)] if reply.text else []
         outcome = "answered" if said or has_spoken else "chose to say nothing"
         await self._commits.finish(stored, said, outcome=outcome)
+
+    def _fallback_record(self, line: str) -> NewRecord:
+        """Return the record of a line of the game, in the language of the NPC."""
+        return fallback_record(translate(line, own_language(self._mind.npc)))
 
     async def failed(
         self, stored: StoredTurn, error: Exception, *, stale: str, voice: Voice | None
@@ -134,9 +139,9 @@ class Ending:
             return "failed"
         is_withheld = isinstance(error, WithheldByGame)
         line = self._mind.withheld_line if is_withheld else self._mind.fallback_line
-        await self._commits.fail(stored, why, new=[fallback_record(line)] if line else [])
+        await self._commits.fail(stored, why, new=[self._fallback_record(line)] if line else [])
         if line:
-            voice.say(line, by_rote=True)
+            voice.say(line, is_games=True)
         return "withheld" if is_withheld else "failed"
 
     async def dropped(self, stored: StoredTurn, why: str) -> TurnOutcome:
@@ -151,14 +156,13 @@ class Ending:
             Why it was not said, "" if it was.
         """
         line = self._mind.fallback_line
-        append = partial(
-            conversations.append_records, self._heard.conversation, [fallback_record(line)]
-        )
+        said = [self._fallback_record(line)]
+        append = partial(conversations.append_records, self._heard.conversation, said)
         try:
             await self._writer.write(append)
         except StoreError as error:
             return f"the fallback line cannot be recorded, so nothing is said: {error}"
-        voice.say(line, by_rote=True)
+        voice.say(line, is_games=True)
         return ""
 
 

@@ -296,5 +296,7 @@ class _InertToolbox(Toolbox):
 class _SilentVoice(Voice):
     """A voice that nobody hears. What it would say is only recorded."""
 
-    def say(self, text: str, *, after: int = 0, by_rote: bool = False) -> None:
+    def say(
+        self, text: str, *, after: int = 0, by_rote: bool = False, is_games: bool = False
+    ) -> None:
         """Say nothing."""

@@ -202,7 +202,7 @@ class Asking:
     def say_rest(self, reply: ChatReply) -> None:
         """Say the part of the reply that was not said while the reply arrived."""
         if self._start is not None:
-            self._start.say_rest(reply.text, by_rote=reply.offline)
+            self._start.say_rest(reply.text, by_rote=reply.offline, is_games=reply.is_fallback)
 
 
 class Turn:

@@ -237,7 +237,7 @@ def with_texts_of(view: NPCView, inputs: Inputs, *, context: str, speaker_ref: s
     lore = replace(view.rules.lore, greeting_index=inputs.rules.lore.greeting_index)
     return replace(
         inputs,
-        components=view.components_in(contexts.context(context)),
+        components=view.components_in(contexts.context(context), values),
         rules=replace(view.rules, dice=inputs.rules.dice, lore=lore),
         notes=view.notes,
         books=books_with(view, player_ref=speaker_ref),

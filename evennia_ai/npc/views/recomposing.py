@@ -43,7 +43,14 @@ from evennia_ai.engine.prompt.prompt import Prompt
 from evennia_ai.engine.prompt.registry import ComponentRegistry
 from evennia_ai.engine.prompt.templates.clock import clock_values
 from evennia_ai.npc.views.parse_cache import attached_book, own_book
-from evennia_ai.npc.views.view import NPCView, Sources, policy_sha256, scanned_texts, view_of
+from evennia_ai.npc.views.view import (
+    NPCView,
+    Sources,
+    language_sha256,
+    policy_sha256,
+    scanned_texts,
+    view_of,
+)
 from evennia_ai.services.settings.conf import conf
 from evennia_ai.services.settings.game import Conf
 from evennia_ai.store.authored.cards import CARDS, StoredCard
@@ -157,7 +164,7 @@ class PastReader:
         made_of, where = told["made_of"], turn.conversation.id
         dice = Dice(**told["dice"])
         return Inputs(
-            components=view.components_in(_context(made_of)),
+            components=view.components_in(_context(made_of), _values(told)),
             rules=_rules(told, dice),
             history=self._histories.history(
                 where,
@@ -229,6 +236,18 @@ def _past_memories(told: Mapping[str, Any] | None) -> dict[str, Any]:
     wanted = {memory: (revision, recalled_at) for memory, revision, recalled_at in told["held"]}
     near = tuple((memory, cosine) for memory, cosine in told["near"])
     return {"memories": memories_then(wanted), "moment": Moment(**told["moment"]), "near": near}
+
+
+def _values(told: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the values of the turn.
+
+    Raises:
+        NotReadBackError: The component about the language had another text.
+    """
+    if told["made_of"].get("language", language_sha256()) != language_sha256():
+        raise NotReadBackError("the text about the language of NPCs was another one then")
+    values: Mapping[str, str] = told["values"]
+    return values
 
 
 def _context(made_of: Mapping[str, Any]) -> PromptContext:

@@ -27,10 +27,11 @@ from evennia_ai.engine.prompt.assembly.rules import PLAIN
 from evennia_ai.engine.prompt.components import NO_GRANTS, Scope, of_npc
 from evennia_ai.engine.prompt.conditions import Fact
 from evennia_ai.engine.prompt.history import History
+from evennia_ai.engine.prompt.language import VALUE as LANGUAGE_VALUE
 from evennia_ai.formats.cards.card import card_from_text
 from evennia_ai.formats.cards.components import CARD_KEYS
 from evennia_ai.npc.views.presets import is_of_preset
-from evennia_ai.npc.views.view import NPCView, policy_sha256
+from evennia_ai.npc.views.view import NPCView, language_sha256, policy_sha256
 from evennia_ai.store.authored import cards, components, lorebooks, presets
 from evennia_ai.store.authored.notes import NOTES
 from evennia_ai.store.core.authoring import Change
@@ -137,6 +138,7 @@ def _made_of(
         "providers": own,
         "policy": policy_sha256() if KNOWLEDGE_TOOL in sources.tools else "",
         **({"scripts": [[s.name, s.revision] for s in sources.scripts]} if sources.scripts else {}),
+        **({"language": language_sha256()} if LANGUAGE_VALUE in inputs.values else {}),
     }
 
 

@@ -24,6 +24,8 @@ from evennia_ai.engine.prompt.conditions import CHARACTER_NAME, CHARACTER_TAGS, 
 from evennia_ai.engine.prompt.contexts import CONVERSATION, PromptContext
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.expansion import ComponentSet
+from evennia_ai.engine.prompt.language import LANGUAGE
+from evennia_ai.engine.prompt.language import VALUE as LANGUAGE_VALUE
 from evennia_ai.engine.prompt.names import quote_name, shorten_name
 from evennia_ai.engine.prompt.notes import AuthorsNote, Notes
 from evennia_ai.engine.prompt.registry import ComponentRegistry
@@ -139,25 +141,32 @@ class NPCView:
     without a preset. A context that is missing here uses the value of the context conversation."""
     problems: tuple[str, ...] = ()
     """Problems with cards, presets, books and greetings, for builders."""
-    _in_context: dict[tuple[str, frozenset[str]], ComponentSet] = field(
+    _in_context: dict[tuple[str, bool, frozenset[str]], ComponentSet] = field(
         default_factory=dict, repr=False, compare=False
     )
 
-    def components_in(self, context: PromptContext) -> ComponentSet:
+    def components_in(self, context: PromptContext, values: Mapping[str, str]) -> ComponentSet:
         """Return the components of a context, without those that switches or triggers leave out.
 
-        If nothing is left out, all contexts share the same object.
+        If nothing is left out or added, all contexts share the same object.
+
+        Args:
+            values: The values of the prompt. If they name a language, the component about it is
+                added.
         """
         by_trigger = self.triggered_off.get(context.name, self.triggered_off.get(CONVERSATION.name))
         off = context.off | (by_trigger or frozenset())
-        if not off:
+        has_language = LANGUAGE_VALUE in values
+        if not off and not has_language:
             return self.components
-        key = (context.name, off)
+        key = (context.name, has_language, off)
         if key not in self._in_context:
-            members = (one.component for one in self.components.compiled.members)
+            members = [one.component for one in self.components.compiled.members]
+            if has_language and all(one.key != LANGUAGE.key for one in members):
+                members.append(LANGUAGE)
             applied = replace(context, off=off).applied(members)
             made = ComponentSet(applied, context=context.name, off=off)
-            kept = {k: v for k, v in self._in_context.items() if k[0] != context.name}
+            kept = {k: v for k, v in self._in_context.items() if k[:2] != key[:2]}
             self._in_context.clear()
             self._in_context.update(kept | {key: made})
         return self._in_context[key]
@@ -276,6 +285,11 @@ def components_of(
 def policy_sha256() -> str:
     """Return the hash of the knowledge policy, whose text may differ between versions."""
     return sha256(KNOWLEDGE_POLICY.content.encode()).hexdigest()
+
+
+def language_sha256() -> str:
+    """Return the hash of the text about the language, which may differ between versions."""
+    return sha256(LANGUAGE.content.encode()).hexdigest()
 
 
 def card_facts(card: Card | None) -> dict[str, Fact]:

@@ -23,6 +23,7 @@ from evennia_ai.engine.lorebook.rules import ActivationRules
 from evennia_ai.engine.memory.recalling import MemorySettings, read_memory_settings
 from evennia_ai.engine.prompt.fragments import Layout
 from evennia_ai.engine.prompt.persistent_texts import BlocksMode
+from evennia_ai.engine.text.phrases import translatable
 from evennia_ai.formats.cards.limits import CardLimits
 from evennia_ai.services.llm.odd_replies import OddReplies
 from evennia_ai.services.llm.profiles import (
@@ -141,14 +142,25 @@ class Conf:
     refresh_seconds: Annotated[kinds.SomeSeconds, Setting("E013", 30.0)]
     """How often the game looks whether another process changed components, cards, books or notes.
     """
+    language: Annotated[
+        kinds.LanguageOrNone, Setting("E148", "", 'the code of a language, such as "de", or ""')
+    ]
+    """The language that NPCs speak and in which players read the lines of evennia_ai; see
+    [languages.md](../extend/languages.md).
+
+    `""`: models are told no language, and players read the language of `LANGUAGE_CODE`.
+    """
     fallback_line: Annotated[
-        kinds.Line, Setting("E014", "I am lost in thought just now. Ask me again in a moment.")
+        kinds.Line,
+        Setting("E014", translatable("I am lost in thought just now. Ask me again in a moment.")),
     ]
     """What an NPC says if no model gives a reply.
 
     The NPC's own `fallback_line` takes precedence.
     """
-    unknown_line: Annotated[kinds.Line, Setting("E122", "I do not know anything about that.")]
+    unknown_line: Annotated[
+        kinds.Line, Setting("E122", translatable("I do not know anything about that."))
+    ]
     """What the [offline responder](../run/offline.md) says if nothing that the NPC knows answers
     the question.
     """
@@ -252,7 +264,7 @@ class Conf:
 
     `0`: never.
     """
-    thinking_line: Annotated[kinds.Line, Setting("E038", "thinks it over.")]
+    thinking_line: Annotated[kinds.Line, Setting("E038", translatable("thinks it over."))]
     """What the NPC then does. The NPC's own `thinking` takes precedence."""
     odd_replies: Annotated[OddReplies, Setting("E131", "watch")]
     """What happens after an [odd reply](../build/npcs.md#what-the-game-does-with-replies).
@@ -268,16 +280,21 @@ class Conf:
     """How many calls, tokens and dollars players, NPCs and the game may use; see
     [watching.md](../run/watching.md#limits).
     """
-    limit_line: Annotated[kinds.Line, Setting("E043", "*raises a hand: enough talk for now.*")]
+    limit_line: Annotated[
+        kinds.Line, Setting("E043", translatable("*raises a hand: enough talk for now.*"))
+    ]
     """What an NPC says when a limit is reached. Between asterisks, what it does."""
     lost_line: Annotated[
-        kinds.LineOrNone, Setting("E120", "lost the thread and missed some of what you said.")
+        kinds.LineOrNone,
+        Setting("E120", translatable("lost the thread and missed some of what you said.")),
     ]
     """What an NPC does when a line of a player [gets no answer](../build/npcs.md).
 
     Only that player sees it, at most once a minute. `""`: nothing.
     """
-    stopped_line: Annotated[kinds.LineOrNone, Setting("E121", "stands still and does not answer.")]
+    stopped_line: Annotated[
+        kinds.LineOrNone, Setting("E121", translatable("stands still and does not answer."))
+    ]
     """What an NPC does when somebody speaks to it while `ai/stopall` is active or it is paused.
 
     Only that person sees it. `""`: nothing.
@@ -297,7 +314,9 @@ class Conf:
         Setting("E142", {}, 'a dictionary, such as {"said": "world.word_filter.said"}'),
     ]
     """Functions of your game that may [withhold words](../run/privacy.md#your-own-filter)."""
-    opted_out_line: Annotated[kinds.LineOrNone, Setting("E140", "gives you a friendly nod.")]
+    opted_out_line: Annotated[
+        kinds.LineOrNone, Setting("E140", translatable("gives you a friendly nod."))
+    ]
     """What an NPC does when a player speaks to it who typed [`ai off`](../play/privacy.md).
 
     Only that player sees it, at most once a minute. `""`: nothing.

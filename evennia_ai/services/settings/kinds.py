@@ -16,6 +16,8 @@ from evennia_ai.engine.foreign.fields import UNBOUNDED, Must, custom_error, list
 from evennia_ai.engine.knowledge.settings import SearchBudget, read_search_budget
 from evennia_ai.engine.lorebook.rules import ActivationRules, read_rules
 from evennia_ai.engine.prompt.assembly.rules import read_assembly
+from evennia_ai.engine.prompt.language import language_named
+from evennia_ai.engine.text.phrases import translatable
 from evennia_ai.engine.text.word_forms import LANGUAGES, Languages
 from evennia_ai.formats.cards.limits import CardLimits
 from evennia_ai.services.net.http import is_address
@@ -103,33 +105,29 @@ LineOrNone = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disclosure:
-    """What players are told about NPCs that speak through a model.
+    """What players are told about NPCs that speak through a model, in the language of each.
 
     `{npc}` becomes the NPC's name. An empty line is not shown.
     """
 
-    meeting: LineOrNone = (
+    meeting: LineOrNone = translatable(
         "(OOC) {npc} speaks through a language model, an AI. To decide about it: help ai off"
     )
     """The line before the first words of a kind of NPC that a player meets."""
-    mark: LineOrNone = "(OOC) Speaks through a language model, an AI."
+    mark: LineOrNone = translatable("(OOC) Speaks through a language model, an AI.")
     """The last line of `look <npc>`."""
-    login: LineOrNone = (
+    login: LineOrNone = translatable(
         "(OOC) Some characters here speak through a language model, an AI. To decide about it:"
         " help ai off"
     )
     """The line that a player reads after entering the game."""
-    answer: LineOrNone = (
+    answer: LineOrNone = translatable(
         "(OOC) {npc} is not a person. A language model, an AI, writes what {npc} says."
     )
     """What a player reads who asks out of character whether the NPC is a machine."""
-    answer_de: LineOrNone = (
-        "(OOC) {npc} ist kein Mensch. Ein Sprachmodell, eine KI, schreibt, was {npc} sagt."
-    )
-    """The same for a question in German."""
 
 
-NOTHING_DISCLOSED: Final = Disclosure(meeting="", mark="", login="", answer="", answer_de="")
+NOTHING_DISCLOSED: Final = Disclosure(meeting="", mark="", login="", answer="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,9 +146,9 @@ class FilterRules:
     """How long a verdict may take."""
     on_failure: Literal["withhold", "pass"] = "withhold"
     """What happens to the words if a function fails or takes longer."""
-    line: LineOrNone = "Let us speak of something else."
+    line: LineOrNone = translatable("Let us speak of something else.")
     """What the NPC says instead of a withheld answer."""
-    gesture: LineOrNone = "shakes the head and does not answer."
+    gesture: LineOrNone = translatable("shakes the head and does not answer.")
     """What the NPC does after withheld words of a player. Only that player sees it."""
 
 
@@ -234,6 +232,15 @@ def _budget(given: Any) -> SearchBudget:
     raise custom_error("must be a dictionary")
 
 
+def _language(value: Any) -> str:
+    """Return the code of a language, "" for none."""
+    code = language_named(value) if isinstance(value, str) else ""
+    if value == "" or code:
+        return code
+    raise custom_error("must be the code of a known language")
+
+
+LanguageOrNone = Annotated[str, PlainValidator(_language)]
 WholeNumber = Annotated[int, Field(ge=0, le=UNBOUNDED)]
 Count = Annotated[int, Field(ge=1, le=UNBOUNDED)]
 Seconds = Annotated[int | float, Field(ge=0), Must("a number of seconds, 0 or more")]

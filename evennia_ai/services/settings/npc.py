@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from evennia_ai.engine.foreign.fields import error_words, strict_model, suggest_name
+from evennia_ai.engine.prompt.language import language_named
 from evennia_ai.services.llm.odd_replies import OddReplies
 from evennia_ai.services.llm.profiles import ModelProfile
 from evennia_ai.services.llm.quotas import LIMITS, MONEY
@@ -61,6 +62,13 @@ def _known_limits(value: dict[str, float]) -> dict[str, float]:
     return value
 
 
+def _known_language(value: str) -> str:
+    code = language_named(value)
+    if value and not code:
+        raise ValueError(f"{value!r} is no known language; write a code such as 'de'")
+    return code
+
+
 _Line = Annotated[str, Field(max_length=200), AfterValidator(_one_line)]
 _Word = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[^\s,=]+$")]
 _Words = Annotated[tuple[_Word, ...], Field(strict=False, max_length=50)]
@@ -94,6 +102,8 @@ class NPCSettings:
     """What the NPC does when its answer takes long."""
     odd_replies: OddReplies | None = None
     talkativeness: Annotated[float, Field(ge=0, le=1)] = 0.5
+    speaks: Annotated[str, AfterValidator(_known_language)] = ""
+    """The code of the language that the NPC speaks; "": the language of the game."""
     languages: _Words | None = None
     """The languages that the NPC understands; None: all."""
     react_to: _Words = ()
@@ -151,6 +161,7 @@ def _limits(text: str) -> dict[str, float]:
 _READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "mode": str.lower,
     "odd_replies": str.lower,
+    "speaks": str.lower,
     **dict.fromkeys(("temperature", "top_p", "talkativeness"), _number),
     **dict.fromkeys(("cooldown_seconds", "engagement_seconds", "tick_seconds"), _number),
     **dict.fromkeys(("reply_tokens", "hop_limit"), _whole),

@@ -42,6 +42,10 @@ HELP: Final[Mapping[str, tuple[str, str]]] = {
         "Acts on its own after so many seconds",
         "It may then speak without being spoken to. Empty or 0: never.",
     ),
+    "speaks": (
+        "Language",
+        "The code or English name of the language that it speaks. Empty: the game's.",
+    ),
     "thinking": (
         "What it does while it thinks",
         "A pose that people see if the answer takes long. Empty: the game's line.",

@@ -69,7 +69,10 @@ _FAILED_PAGE: Final = f"""<!doctype html>
 
 
 class Page(View):
-    """A page for builders. `page_values` returns its values, which are shown as HTML or JSON."""
+    """A page, by default for builders.
+
+    `page_values` returns its values, which are shown as HTML or JSON.
+    """
 
     template: ClassVar[str]
     section: ClassVar[str] = "home"
@@ -77,7 +80,7 @@ class Page(View):
     request: HttpRequest
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        if not has_rank(request, BUILDER):
+        if not self.may_open(request):
             is_for_people = request.method == "GET" and request.GET.get("format") != "json"
             if request.user.is_authenticated or not is_for_people:
                 raise Http404
@@ -97,6 +100,10 @@ class Page(View):
         for name, value in HEADERS.items():
             response[name] = value
         return response
+
+    def may_open(self, request: HttpRequest) -> bool:
+        """True if the account of the request may open the page."""
+        return has_rank(request, BUILDER)
 
     def get(self, request: HttpRequest, **named: Any) -> HttpResponseBase:
         """Return the page, as JSON for `?format=json`."""

@@ -37,6 +37,7 @@ from evennia_ai.npc.mind.control import (
 )
 from evennia_ai.npc.mind.home import Home, home_now
 from evennia_ai.npc.mind.memory_list import ListedMemory, list_memories
+from evennia_ai.npc.mind.own_data import ListedReport, OwnData, list_reports, own_data
 from evennia_ai.npc.mind.room_list import refuse_missing_room
 from evennia_ai.npc.mind.spawning import delete_npc, npc_name, spawn_npc
 from evennia_ai.npc.mind.status import GameNow, NPCStatus, game_now, stored_status
@@ -54,10 +55,12 @@ from evennia_ai.npc.views.looking import foreseen_report
 from evennia_ai.npc.views.parse_cache import read_ahead
 from evennia_ai.npc.views.why import Because, titles_of, why_active
 from evennia_ai.store.authored.cards import StoredCard
+from evennia_ai.store.erasing import Forgotten, forget_person
 from evennia_ai.store.history import branches, turns
 from evennia_ai.store.history.branches import Branch, builder_of, npc_of
 from evennia_ai.store.history.record_rows import ConversationRef
 from evennia_ai.store.knowledge import knowledge_bases
+from evennia_ai.store.personal_data import personal_data
 
 reactor: Any = running  # the game chooses its reactor before it imports this module
 TOOLS: Final = "tools"
@@ -67,6 +70,11 @@ _WHY: Final = "stopped on the web page"
 def page_actor(account: Any, rank: str, *, address: str) -> Actor:
     """Return an account as an actor who must have the permission `rank` or a higher one."""
     return actor_of(account, f"cmd:perm({rank})", addresses=[address])
+
+
+def player_actor(account: Any, *, address: str) -> Actor:
+    """Return an account as an actor for what every player may do about themselves."""
+    return actor_of(account, "cmd:all()", addresses=[address])
 
 
 def character_refs(account: Any) -> tuple[str, ...]:
@@ -81,6 +89,15 @@ def character_refs(account: Any) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OwnCharacter:
+    """A character of an account, and what NPCs keep of it."""
+
+    ref: str
+    name: str
+    data: OwnData
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
     """A prompt that an NPC would send, and why its lore would be active."""
 
@@ -90,6 +107,36 @@ class Preview:
     """The names of its texts, by origin."""
     conditional: Mapping[str, str]
     """The conditions of its notes and components, by origin."""
+
+
+def own_data_of(account: Any) -> tuple[OwnCharacter, ...]:
+    """Return what NPCs keep of each character of an account, as its player may read it."""
+    stored = [(ref, personal_data(ref)) for ref in character_refs(account)]
+
+    def read() -> tuple[OwnCharacter, ...]:
+        known = ((ref, object_of(ref), data) for ref, data in stored)
+        return tuple(
+            OwnCharacter(ref=ref, name=plain_name(one.key), data=own_data(one, data))
+            for ref, one, data in known
+            if one is not None and not isinstance(one, HasMind)
+        )
+
+    found: tuple[OwnCharacter, ...] = _in_the_reactor(read)
+    return found
+
+
+def forget(player_ref: str, *, npc_ref: str | None, by: Actor) -> Forgotten:
+    """Erase what one NPC or all NPCs keep of a player."""
+    done: Forgotten = _in_the_reactor(lambda: forget_person(player_ref, by=by, npc_ref=npc_ref))
+    return done
+
+
+def reports(account: Any, *, first: int, most: int) -> tuple[ListedReport, ...]:
+    """Return reports of players, as the account may read them, the newest first."""
+    found: tuple[ListedReport, ...] = _in_the_reactor(
+        lambda: list_reports(account, first=first, most=most)
+    )
+    return found
 
 
 def preview(ref: str, line: str, *, account: Any, hour: int | None = None) -> Preview:

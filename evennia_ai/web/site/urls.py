@@ -22,6 +22,7 @@ from evennia_ai.web.site.mind import MindPage, PauseView, TurnsPanel
 from evennia_ai.web.site.next import NextPage
 from evennia_ai.web.site.notes import NotesPanel
 from evennia_ai.web.site.npc_settings import SettingsPanel
+from evennia_ai.web.site.players import OwnDataPage, ReportsPage
 from evennia_ai.web.site.regex_scripts import ScriptsPage
 from evennia_ai.web.site.turn import AgainstPage, TurnPage
 from evennia_ai.web.site.vault import VaultPage
@@ -91,6 +92,8 @@ urlpatterns = [
     path("kb/<slug:key>/page/<path:title>/", PageOfBase.as_view(), name="page_of_base"),
     path("drafts/<int:number>/", DraftPage.as_view(), name="draft"),
     path("last/", LastPage.as_view(), name="last"),
+    path("me/", OwnDataPage.as_view(), name="own_data"),
+    path("reports/", ReportsPage.as_view(), name="reports"),
     path("live/", WatchPage.as_view(), name="watch"),
     path("live/stop/", StopView.as_view(), name="stop"),
 ]

@@ -53,7 +53,7 @@ def view(npc_ref="12", *, scopes=(GAME,)):
 
 def texts(view, context=CONVERSATION):
     """Return the enabled texts of a context by key."""
-    members = (one.component for one in view.components_in(context).compiled.members)
+    members = (one.component for one in view.components_in(context, {}).compiled.members)
     return {one.key: one.content for one in members if one.enabled}
 
 

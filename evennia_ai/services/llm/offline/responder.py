@@ -12,6 +12,7 @@ from typing import Final
 
 from twisted.internet.defer import Deferred, succeed
 
+from evennia_ai.engine.text.phrases import translatable
 from evennia_ai.services.llm.chat import ChatReply, ChatRequest, Listener
 from evennia_ai.services.llm.offline.asked import IGNORANT, LINES, Asked, Kind, classify_line
 from evennia_ai.services.llm.offline.first_person import first_person, pronoun_of
@@ -25,7 +26,7 @@ from evennia_ai.services.llm.offline.quoting import (
     words_of,
 )
 
-SHRUG: Final = "*shrugs*"
+SHRUG: Final = translatable("*shrugs*")
 """Said instead of the fallback line every second time. A gesture needs no language."""
 _ALIKE: Final = 0.6
 """From this share of common words on, two questions count as the same. From 0 to 1."""
