@@ -352,7 +352,12 @@ def _repeat(text: str) -> Roller:
 
 
 def _reverse(arguments: Sequence[str], place: tuple[object, ...], dice: Dice) -> str:
-    return arguments[0][::-1]
+    return unescape_braces(arguments[0][::-1])
+
+
+def unescape_braces(text: str) -> str:
+    """Return a text with its escaped braces as braces."""
+    return text.replace("\\{", "{").replace("\\}", "}") if "\\" in text else text
 
 
 def _timediff(arguments: Sequence[str], place: tuple[object, ...], dice: Dice) -> str:

@@ -41,9 +41,11 @@ from evennia_ai.engine.prompt.templates.chunks import (
     Trim,
     Value,
     VariableMacro,
+    nested_chunks,
+    unescape_braces,
 )
 from evennia_ai.engine.prompt.templates.value_names import ALIASES, OUTLET, is_known_value
-from evennia_ai.engine.prompt.templates.variables import Operation
+from evennia_ai.engine.prompt.templates.variables import CHANGING, Operation
 
 MAX_LEVELS: Final = 20
 """The deepest nesting of macros. Macros nested deeper stay as written."""
@@ -108,23 +110,24 @@ class Split(NamedTuple):
     """The offsets of braces that are never closed."""
 
 
-def split_macros(text: str, *, v1_names: bool) -> Split:
+def split_macros(text: str, *, imported: bool) -> Split:
     """Split a text into literal parts, named values and other macros.
 
     Args:
         text: The text.
-        v1_names: True if `<USER>`, `<BOT>` and `<CHAR>` are macros, too, as in texts of cards.
+        imported: True for texts of other programs. In these `<USER>`, `<BOT>` and `<CHAR>` are
+            macros, too, and signs after the name of a macro are ignored: `{{user's}}`.
     """
-    if (chunks := _names_only(text, v1_names=v1_names)) is not None:
+    if (chunks := _names_only(text, imported=imported)) is not None:
         return Split(chunks, ())
-    parser = _Parser(text, v1_names=v1_names)
+    parser = _Parser(text, imported=imported)
     return Split(parser.chunks(), tuple(parser.foreign), tuple(parser.unclosed))
 
 
 _NAME: Final = re.compile(r"(\{\{[ ]?[A-Za-z_][A-Za-z0-9_]{0,39}[ ]?\}\})")
 
 
-def _names_only(text: str, *, v1_names: bool) -> Chunks | None:
+def _names_only(text: str, *, imported: bool) -> Chunks | None:
     """Return the chunks of a text whose macros are only names of values; None for any other text.
 
     Most texts are like that, and this takes a third of the time.
@@ -141,7 +144,7 @@ def _names_only(text: str, *, v1_names: bool) -> Chunks | None:
         if value is not None:
             made.append(value)
         elif part:
-            made += _literal_chunks(part, v1_names=v1_names)
+            made += _literal_chunks(part, imported=imported)
     return tuple(made)
 
 
@@ -189,24 +192,28 @@ class _Span(NamedTuple):
 _START: Final = attrgetter("start")
 
 
-def _spans(text: str) -> tuple[list[_Span], list[int]]:
+def _spans(text: str, *, imported: bool) -> tuple[list[_Span], list[int]]:
     """Return the ranges of all macros that are not inside another, and offsets of unclosed braces.
 
-    The last two braces of a longer row open a macro, as in SillyTavern. Inside a macro, a row of
-    more than two braces opens none, and neither does `{{}}`. Braces that are never closed are
+    The last two braces of a longer row open a macro, as in SillyTavern. Inside a macro, braces open
+    another one only if they are an even row and a name follows. Braces that are never closed are
     literal.
     """
+    head = _HEAD_BEFORE_SIGNS if imported else _HEAD
     opened: list[tuple[int, list[_Span]]] = []
     current: list[_Span] = []
-    for found in _RUNS.finditer(text):
-        start, end = found.span()
+    at = 0
+    while run := _RUNS.search(text, at):
+        start, at = run.span()
         if text[start] == "{":
-            if not opened or (end - start == 2 and text[end : end + 1] != "}"):
-                opened.append((end - 2, current))
+            found = head.match(text, at) if (at - start) % 2 == 0 or not opened else None
+            if found or not opened:
+                opened.append((at - 2, current))
                 current = []
+            at = found.end() if found else at
         elif opened:
             begin, outer = opened.pop()
-            outer.append(_Span(begin, end, current))
+            outer.append(_Span(begin, at, current))
             current = outer
     unclosed = [start for start, _ in opened]
     while opened:
@@ -230,8 +237,10 @@ class _Macro(NamedTuple):
     name: str = ""
     """The name in lower case; `//` for remarks, "." or "$" for the short form of a variable."""
     flags: str = ""
+    begin: int = 0
+    """The offset of the name."""
     after: int = 0
-    """The offset after the name."""
+    """The offset after the name and the signs after it that are ignored."""
     stop: int = 0
     """The offset of the closing braces, which for a scoped macro are not those at its end."""
     scope: Sequence["_Item"] | None = None
@@ -246,6 +255,10 @@ _HEAD: Final = re.compile(
     r"\s*(?P<flags>(?:[!?~>#]\s*)*(?P<end>/\s*(?=[A-Za-z/]))?)"
     r"(?:(?P<short>[.$])\s*(?P<variable>[A-Za-z](?:[\w-]*\w)?)|(?P<name>//|[A-Za-z_][\w-]*))",
     re.ASCII,
+)
+# The same, with the signs after a name that SillyTavern ignores: `{{user's}}` is `{{user}}`.
+_HEAD_BEFORE_SIGNS: Final = re.compile(
+    f"{_HEAD.pattern[:-1]}(?:(?<!/)[^\\s:|}}]+)?)", re.ASCII
 )
 _SEPARATOR: Final = re.compile(r"\s*(::?)|\s+")
 # The macros `{{time_UTC+2}}` and `{{time::UTC+2}}`. Any other zone of `{{time::...}}` is none.
@@ -296,22 +309,20 @@ _ARITIES: Final[Mapping[str, tuple[int, int]]] = {
     "trim": (0, 0),
     "time": (0, 1),
     "if": (2, 2),
-    "//": (0, _ANY),
+    "//": (1, 1),
 }
-# Macros that take a scope in addition to their arguments
-_MORE_WITH_SCOPE: Final = frozenset({"trim", "//"})
 _REMARKS: Final = {"comment": "//"}
 
 
 class _Parser:
     """The parser of one text."""
 
-    def __init__(self, text: str, *, v1_names: bool = False, place: int = 0) -> None:
+    def __init__(self, text: str, *, imported: bool = False, place: int = 0) -> None:
         self._text = text
-        self._v1_names = v1_names
+        self._imported = imported
         self._place = place
         self.foreign: list[str] = []
-        spans, self.unclosed = _spans(text)
+        spans, self.unclosed = _spans(text, imported=imported)
         self.items = self._items(spans, 0, len(text))
 
     def chunks(self) -> Chunks:
@@ -327,7 +338,7 @@ class _Parser:
             if isinstance(item, _Macro):
                 chunk = self._known_macro(item, level=0)
             elif "\\" in written:
-                chunk = _unescape(written)
+                chunk = unescape_braces(written)
             made.append((written, written if chunk is None else chunk))
         return made
 
@@ -353,15 +364,12 @@ class _Parser:
             start = span.end
             macro = self._macro(span)
             if macro.flags.endswith("/"):
-                # a remark without a text is closed before a remark with one
-                wanted = macro.name if scoped[macro.name] else f"{macro.name} "
-                if scopes and scoped[wanted] and self._is_blank_after(macro):
-                    self._close_scope(made, opened, scoped, wanted, end=span.end)
+                if scopes and scoped[macro.name] and self._is_blank_after(macro):
+                    self._close_scope(made, opened, scoped, macro.name, end=span.end)
                     continue
             elif self._may_have_scope(macro):
-                is_text = macro.name == "//" and not self._is_blank_after(macro)
-                opened.append((len(made), f"{macro.name} " if is_text else macro.name))
-                scoped[opened[-1][1]] += 1
+                opened.append((len(made), macro.name))
+                scoped[macro.name] += 1
             made.append(macro)
         if stop > start:
             made.append(_Literal(start, stop))
@@ -388,23 +396,23 @@ class _Parser:
         made[index:] = [opening._replace(end=end, scope=made[index + 1 :], is_block=is_block)]
 
     def _macro(self, span: _Span) -> _Macro:
+        head = _HEAD_BEFORE_SIGNS if self._imported else _HEAD
         limit = span.inner[0].start if span.inner else span.end - 2
-        found = _HEAD.match(self._text, span.start + 2, limit)
+        found = head.match(self._text, span.start + 2, limit)
         if found is None:
             return _Macro(*span, stop=span.end - 2)
-        name = (found["short"] or found["name"]).lower()
-        flags = "".join(found["flags"].split())
-        if name == "//" and flags.endswith("/") and self._text[found.end() : span.end - 2].strip():
-            flags = flags[:-1]  # `{{/// text}}` is a remark, too
-        return _Macro(*span, _REMARKS.get(name, name), flags, found.end(), span.end - 2)
+        kind = "short" if found["short"] else "name"
+        name, flags = found[kind].lower(), "".join(found["flags"].split())
+        begin, after = found.start(kind), found.end()
+        return _Macro(*span, _REMARKS.get(name, name), flags, begin, after, span.end - 2)
 
     def _is_blank_after(self, macro: _Macro) -> bool:
         return not macro.inner and not self._text[macro.after : macro.stop].strip()
 
     def _may_have_scope(self, macro: _Macro) -> bool:
         """True if the macro has room for one more argument."""
-        if macro.name in _MORE_WITH_SCOPE:
-            return macro.name == "//" or self._is_blank_after(macro)
+        if macro.name == "trim":  # takes a scope in addition to its arguments
+            return self._is_blank_after(macro)
         most = _most_arguments(macro.name)
         return most > 0 and self._count_arguments(macro) < most
 
@@ -448,10 +456,14 @@ class _Parser:
         part: tuple[int, int],
         *,
         level: int,
-        scopes: bool = True,
+        is_value: bool = False,
         escapes: bool = True,
     ) -> Chunks:
-        """Return the chunks of an argument, without the blanks around it."""
+        """Return the chunks of an argument, without the blanks around it.
+
+        Args:
+            is_value: True for the value of a short form, which has no scoped macros.
+        """
         start, stop = part
         begin = bisect_left(macro.inner, start, key=_START)
         inner = macro.inner[begin : bisect_left(macro.inner, stop, lo=begin, key=_START)]
@@ -461,13 +473,19 @@ class _Parser:
             start += 1
         while stop > max(last, start) and self._text[stop - 1].isspace():
             stop -= 1
-        items = self._items(inner, start, stop, scopes=scopes)
-        return self._chunks(items, level=level, escapes=escapes)
+        items = self._items(inner, start, stop, scopes=not is_value)
+        return self._chunks(items, level=level, escapes=escapes, is_value=is_value)
 
     # Step 3: chunks
 
     def _chunks(
-        self, items: Iterable[_Item], *, level: int, escapes: bool = True, indent: str = ""
+        self,
+        items: Iterable[_Item],
+        *,
+        level: int,
+        escapes: bool = True,
+        is_value: bool = False,
+        indent: str = "",
     ) -> Chunks:
         made: list[Chunk] = []
         for item in items:
@@ -475,8 +493,11 @@ class _Parser:
                 text = self._text[item.start : item.end]
                 if indent:
                     text = text.replace(f"\n{indent}", "\n")
-                text = _unescape(text) if escapes else text
-                made += _literal_chunks(text, v1_names=self._v1_names)
+                if is_value and self._imported:
+                    # SillyTavern closes braces that open no macro.
+                    text = _OPENS_NONE.sub(r"\g<0>}}", text)
+                text = unescape_braces(text) if escapes else text
+                made += _literal_chunks(text, imported=self._imported)
                 continue
             chunk = self._known_macro(item, level=level) if level <= MAX_LEVELS else None
             if chunk is None:
@@ -501,20 +522,40 @@ class _Parser:
 
     def _known_macro(self, macro: _Macro, *, level: int) -> Chunk | None:
         """Return the chunk of a macro; None if it stays as written."""
-        if macro.name == "//":
-            return Roll("//", (), self._place + macro.start)
         if not macro.name or macro.flags.endswith("/"):
             return None
+        if macro.name == "//":
+            return self._remark(macro, level=level)
         if macro.name in (".", "$"):
             return self._short_form(macro, level=level)
         if macro.scope is not None:
             return self._scoped_macro(macro, level=level)
         return self._plain_macro(macro, level=level)
 
+    def _remark(self, macro: _Macro, *, level: int) -> Chunk | None:
+        """Return the chunk of a remark, with only those macros in it that change variables."""
+        parts = self._arguments(macro) or ()
+        scope = self._chunks(macro.scope or (), level=level + 1)
+        if len(parts) + macro.is_block != 1:
+            return None
+        made = self._argument(macro, parts[0], level=level + 1) if parts else scope
+        changing = tuple(
+            [
+                chunk
+                for chunk in made
+                if any(
+                    isinstance(inner, VariableMacro) and inner.operation in CHANGING
+                    for inner in nested_chunks((chunk,))
+                )
+            ]
+        )
+        place = self._place + macro.start
+        return Computed("//", (changing,), place) if changing else Roll("//", (), place)
+
     def _plain_macro(self, macro: _Macro, *, level: int) -> Chunk | None:
         """Return the chunk of a macro without a scope."""
         name, written = macro.name, self._text[macro.start : macro.end]
-        if zone := _ZONE.fullmatch(self._text, macro.after - len(name), macro.stop):
+        if zone := _ZONE.fullmatch(self._text, macro.begin, macro.stop):
             return TimeMacro("LT", int(zone[1] or 0), written)
         parts = self._arguments(macro)
         if name in _GLOBALS:
@@ -616,7 +657,7 @@ class _Parser:
             test = (test[0][1:].lstrip(), *test[1:])
         if len(test) == 1 and isinstance(test[0], str):
             place = self._place + part[0]
-            inner = _Parser(f"{{{{{test[0]}}}}}", v1_names=self._v1_names, place=place)
+            inner = _Parser(f"{{{{{test[0]}}}}}", imported=self._imported, place=place)
             if len(inner.items) == 1 and isinstance(inner.items[0], _Macro):
                 chunk = inner._known_macro(inner.items[0], level=level + 1)
                 is_unknown = isinstance(chunk, Value) and not is_known_value(chunk.name)
@@ -650,10 +691,7 @@ class _Parser:
         found = _OPERATOR.match(self._text, macro.after, limit)
         operation, count = _OPERATORS[found[1] if found else ""]
         after = found.end() if found else macro.after
-        is_blank = not self._text[after:stop].strip()
-        if not count and not is_blank:
-            return None
-        value = (self._argument(macro, (after, stop), level=level + 1, scopes=False),) * count
+        value = (self._argument(macro, (after, stop), level=level + 1, is_value=True),) * count
         return VariableMacro(operation, macro.name == "$", (head["variable"],), value)
 
 
@@ -679,10 +717,10 @@ def _split_else(scope: Sequence[_Item], text: str) -> tuple[Sequence[_Item], Seq
     return scope, ()
 
 
-def _literal_chunks(text: str, *, v1_names: bool) -> Iterator[Chunk]:
+def _literal_chunks(text: str, *, imported: bool) -> Iterator[Chunk]:
     """Yield a literal text, with `<USER>`, `<BOT>` and `<CHAR>` as values if these are macros."""
     done = 0
-    for found in _V1_NAME.finditer(text) if v1_names and "<" in text else ():
+    for found in _V1_NAME.finditer(text) if imported and "<" in text else ():
         if found.start() > done:
             yield text[done : found.start()]
         yield Value(_V1_NAMES[found[1].lower()], found[0])
@@ -691,16 +729,12 @@ def _literal_chunks(text: str, *, v1_names: bool) -> Iterator[Chunk]:
         yield text[done:]
 
 
-def _unescape(text: str) -> str:
-    """Return a literal text with its escaped braces as braces."""
-    return text.replace("\\{", "{").replace("\\}", "}") if "\\" in text else text
-
-
 def _without_escapes(chunks: Chunks) -> Chunks:
     return tuple([c.replace("\\,", ",") if isinstance(c, str) else c for c in chunks])
 
 
 _SEPARATING: Final = {"::": re.compile("::"), ",": re.compile(r"\\,|,")}
+_OPENS_NONE: Final = re.compile(r"\{\{(?:\s*[!?~>#/])*")
 _INDENT: Final = re.compile(r"[^\S\n]*\n([^\S\n]+)")
 _V1_NAME: Final = re.compile(r"<((?ai:user|bot|char))>")
 _V1_NAMES: Final = {"user": "user", "bot": "char", "char": "char"}
