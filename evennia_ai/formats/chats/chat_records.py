@@ -58,6 +58,8 @@ class ChatSource:
     """
     by: Actor
     """The builder who imports the chat."""
+    group: Mapping[str, Any] | None = None
+    """The JSON object of the group whose chat it is, for an export."""
 
 
 def find_played(chat: Chat, names: Iterable[str], *, wanted: str = "") -> str:
@@ -100,6 +102,7 @@ def chat_to_records(chat: Chat, source: ChatSource) -> Iterator[NewRecord]:
             "played": source.played,
             "messages": len(chat.messages),
             "header": None if chat.header is None else dict(chat.header),
+            **({"group": dict(source.group)} if source.group else {}),
         },
     )
     lines: list[ChatMessage | UnreadLine] = [*chat.messages, *chat.unread]
