@@ -26,7 +26,8 @@ _FENCE = re.compile(r"^```text\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _OBJECT = r"\(#\d+\)|npc:#\d+"
 _RECORD = r"(?<![a-z:])#\d+"
 _VARIES = re.compile(
-    rf"({_OBJECT}|{_RECORD}|conversation \d+|\d+ bytes|\d+\.\d KB|\d{{4}}-\d\d-\d\d \d\d:\d\d UTC|\d+\.\d s\b)"
+    rf"({_OBJECT}|{_RECORD}|conversation \d+|\d+ bytes|\d+\.\d KB"
+    r"|\d{4}-\d\d-\d\d \d\d:\d\d UTC|\d+\.\d s\b)"
 )
 _JAR = ToolCall(
     id="jar", name="pose", arguments='{"action": "holds a jar of dried leaves to the light."}'
