@@ -84,6 +84,7 @@ class Migration(migrations.Migration):
                 ("content", models.TextField(blank=True, default="")),
                 ("place", models.CharField(default="prompt", max_length=16)),
                 ("depth", models.PositiveIntegerField(default=2)),
+                ("kept", models.TextField(blank=True, default="")),
                 ("changed_at", models.FloatField()),
             ],
         ),

@@ -155,6 +155,7 @@ class Persona(models.Model):
     content = models.TextField(default="", blank=True)
     place = models.CharField(max_length=KINDS, default="prompt")
     depth = models.PositiveIntegerField(default=2)
+    kept = models.TextField(default="", blank=True)
     changed_at = models.FloatField()
 
     def __str__(self) -> str:

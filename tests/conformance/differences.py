@@ -73,18 +73,6 @@ ON_PURPOSE: Final = (
         cases=("card-08",),
     ),
     Difference(
-        theirs="moves braces in `{{.name ?? {{{text}}`",
-        ours="keeps them as they are written",
-        requirement="[ours]",
-        cases=("chance-016", "chance-019", "chance-053", "chance-102"),
-    ),
-    Difference(
-        theirs="runs macros in a remark that is inside another macro",
-        ours="runs no macro in a remark",
-        requirement="[ours]",
-        cases=("chance-038",),
-    ),
-    Difference(
         theirs="replaces `$3` of a regex script with two groups by a position or by the whole text",
         ours="replaces a group that is not there by nothing; the lint names it",
         requirement="[ours]",
@@ -151,8 +139,6 @@ OPEN: Final = frozenset(
     (
         # A persona at a note that is next to the main prompt: outside the lore around the note.
         "ra-194",
-        # `{{char.name}}`, and an escaped brace in a text that is reversed.
-        *("unknown-09", "chance-035"),
     )
 )
 # Points that no public case shows.

@@ -29,7 +29,7 @@ PAGES: Final = ROOT / "docs"
 NOT_FOR_USERS: Final = {
     *("api.md", "architecture.md", "benchmarks.md", "decisions.md", "requirements.md"),
     *("conformance-kit.md", "write-an-adapter.md"),  # tests/conformance/test_kit.py plays them.
-    "a-character-from-nothing.md",  # test_tutorial.py plays this page.
+    *("a-character-from-nothing.md", "your-sillytavern-character.md"),  # played by test_tutorial.py
 }
 KINDS: Final = {
     "console": "console",

@@ -38,6 +38,8 @@ class Persona:
     place: PersonaPlace = "prompt"
     depth: int = USUAL_DEPTH
     """The number of messages after the persona, if its place is "depth"."""
+    kept: str = ""
+    """What SillyTavern stores about the persona, as JSON, so that an export can write it again."""
 
     @property
     def is_read_by_npcs(self) -> bool:

@@ -4,8 +4,8 @@
 
 The first line is a header with the names. Each later line is a message (docs/build/moving-in.md
 lists the fields). Every line keeps all of its JSON values, so a chat that is read and written again
-has the same content. Macros in a chat are never expanded. The names in a chat prove nobody's
-identity.
+has the same content. A line that is no message is kept as it is, and the others are read. Macros in
+a chat are never expanded. The names in a chat prove nobody's identity.
 """
 
 import json
@@ -28,6 +28,7 @@ NARRATOR: Final = "narrator"
 """The value of `extra.type` in a message that is spoken by a narrator."""
 
 _SHOWN_NOTE: Final = 120
+_MOST_UNREAD_NAMED: Final = 5
 
 ReadLine = Callable[[int], bytes]
 """A function that returns the next line of a file, including its newline.
@@ -67,6 +68,16 @@ class ChatMessage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadLine:
+    """A line of a chat file that is no message, such as damaged JSON."""
+
+    line: int
+    """The line number in the file."""
+    content: bytes
+    problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Chat:
     """A SillyTavern chat that was read from a file."""
 
@@ -85,6 +96,7 @@ class Chat:
     characters speak and the header names none of them.
     """
     messages: tuple[ChatMessage, ...]
+    unread: tuple[UnreadLine, ...] = ()
 
     @property
     def characters(self) -> tuple[str, ...]:
@@ -104,20 +116,28 @@ def read_chat(readline: ReadLine, *, where: str, limits: ChatLimits | None = Non
         where: the name of the file in error messages.
 
     Raises:
-        FormatError: the file is not a chat, or is over a limit; the message names the line.
+        FormatError: no line of the file is one of a chat, or the file is over a limit; the message
+            names the line.
     """
     lines = _Lines(readline, where=where, limits=limits or ChatLimits())
     header: Mapping[str, Any] | None = None
     messages: list[ChatMessage] = []
+    unread: list[UnreadLine] = []
     for line in lines:
-        if header is None and not messages and _is_header(line):
-            header = line
-            continue
-        if len(messages) == lines.limits.messages:
+        if len(messages) + len(unread) == lines.limits.messages:
             lines.refuse(f"a chat may have at most {lines.limits.messages} messages; split it")
-        messages.append(_read_message(lines, line))
-    if header is None and not messages:
-        raise FormatError(KIND, f"{where}: it is empty; a chat has lines of JSON")
+        try:
+            values = lines.parse(line)
+            if header is None and not messages and _is_header(values):
+                header = values
+            else:
+                messages.append(_read_message(lines, values))
+        except _UnreadableLineError as error:
+            content, problem = line.rstrip(b"\r\n"), error.message.removeprefix(f"{where}: ")
+            unread.append(UnreadLine(line=lines.number, content=content, problem=problem))
+    if not messages and (unread or header is None):
+        problem = unread[0].problem if unread else "it is empty; a chat has lines of JSON"
+        raise FormatError(KIND, f"{where}: {problem}")
     names = header or {}
     return Chat(
         header=header,
@@ -127,6 +147,7 @@ def read_chat(readline: ReadLine, *, where: str, limits: ChatLimits | None = Non
             [m.name for m in messages if not m.is_user and not m.is_narrator],
         ),
         messages=tuple(messages),
+        unread=tuple(unread),
     )
 
 
@@ -135,6 +156,8 @@ def values_sha256(chat: Chat) -> str:
     digest = sha256()
     for line in (chat.header or {}, *(message.raw for message in chat.messages)):
         digest.update(canonical_json(dict(line)).encode() + b"\n")
+    for unread in chat.unread:
+        digest.update(unread.content + b"\n")
     return digest.hexdigest()
 
 
@@ -152,21 +175,29 @@ def is_chat(beginning: bytes) -> bool:
 
 
 def dump_chat(
-    header: Mapping[str, Any] | None, messages: Iterable[Mapping[str, Any]]
+    header: Mapping[str, Any] | None, messages: Iterable[Mapping[str, Any] | bytes]
 ) -> Iterator[bytes]:
     """Yield the lines of a chat file; the last line has no newline, as in SillyTavern's files.
 
     Args:
-        messages: the JSON values of the messages, one for each line.
+        messages: for each line, the JSON values of its message, or the content of an unread line.
     """
     lines = messages if header is None else chain([header], messages)
     for number, line in enumerate(lines):
-        text = json.dumps(dict(line), ensure_ascii=False, allow_nan=False)
-        yield f"{LINE_FEED if number else ''}{text}".encode()
+        if number:
+            yield LINE_FEED.encode()
+        if isinstance(line, bytes):
+            yield line
+        else:
+            yield json.dumps(dict(line), ensure_ascii=False, allow_nan=False).encode()
+
+
+class _UnreadableLineError(FormatError):
+    """A line is no message of a chat. The other lines are read."""
 
 
 class _Lines:
-    """A reader that parses the lines of a file as JSON objects and skips empty lines.
+    """A reader that yields the lines of a file, and skips empty lines.
 
     `number` is the number of the line that was read last.
     """
@@ -178,7 +209,7 @@ class _Lines:
         self._where = where
         self._bytes = 0
 
-    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+    def __iter__(self) -> Iterator[bytes]:
         while line := self._readline(self.limits.line_bytes + 1):
             self.number += 1
             self._bytes += len(line)
@@ -187,18 +218,25 @@ class _Lines:
             if self._bytes > self.limits.file_bytes:
                 self.refuse(f"a chat may have at most {self.limits.file_bytes} bytes; split it")
             if line.strip():
-                yield self._object(line)
+                yield line
 
-    def _object(self, line: bytes) -> Mapping[str, Any]:
+    def parse(self, line: bytes) -> Mapping[str, Any]:
+        """Return the JSON object in the line that was read last."""
         where = f"{self._where}: line {self.number}"
-        values, twice = parse_json(
-            decode_text(line, kind=KIND, where=where), kind=KIND, where=where
-        )
+        try:
+            text = decode_text(line, kind=KIND, where=where)
+            values, twice = parse_json(text, kind=KIND, where=where)
+        except FormatError as error:
+            raise _UnreadableLineError(KIND, error.message) from error
         if twice:
-            self.refuse(f"{twice[0].partition(';')[0]}; leave one out")
+            self.set_aside(f"{twice[0].partition(';')[0]}; leave one out")
         if not isinstance(values, dict):
-            self.refuse("must be a JSON object")
+            self.set_aside("must be a JSON object")
         return values
+
+    def set_aside(self, problem: str) -> NoReturn:
+        """Raise the error that the line of the chat file that was read last is no message."""
+        raise _UnreadableLineError(KIND, f"{self._where}: line {self.number}: {problem}")
 
     def refuse(self, problem: str) -> NoReturn:
         """Raise FormatError about the line of the chat file that was read last."""
@@ -217,17 +255,17 @@ def _is_message(values: Mapping[str, Any]) -> bool:
 def _read_message(lines: _Lines, values: Mapping[str, Any]) -> ChatMessage:
     text = values.get("mes")
     if not isinstance(text, str):
-        lines.refuse("mes must be text; is this a SillyTavern chat?")
+        lines.set_aside("mes must be text; is this a SillyTavern chat?")
     swipes = values.get("swipes")
     if swipes is not None and not isinstance(swipes, list):
-        lines.refuse("swipes must be a list")
+        lines.set_aside("swipes must be a list")
     if swipes and len(swipes) > lines.limits.swipes:
         lines.refuse(f"it has {len(swipes)} swipes and may have {lines.limits.swipes}")
     extra = values.get("extra")
     is_narrator = isinstance(extra, dict) and extra.get("type") == NARRATOR
     name = values.get("name")
     if name is not None and not isinstance(name, str):
-        lines.refuse("name must be a text")
+        lines.set_aside("name must be a text")
     return ChatMessage(
         line=lines.number,
         name=name or "",
@@ -244,7 +282,7 @@ def _read_flag(lines: _Lines, values: Mapping[str, Any], key: str) -> bool:
     """Return a flag of a message; null counts as false, because SillyTavern sometimes writes it."""
     value = values.get(key)
     if value is not None and not isinstance(value, bool):
-        lines.refuse(f"{key} must be true or false, not {one_line(repr(value))[:40]}")
+        lines.set_aside(f"{key} must be true or false, not {one_line(repr(value))[:40]}")
     return bool(value)
 
 
@@ -276,13 +314,18 @@ def _character_name(in_header: object, of_lines: list[str]) -> str:
 
 
 def list_import_losses(chat: Chat) -> tuple[str, ...]:
-    """Return a sentence for each chat setting that an import ignores, such as the author's note.
+    """Return a sentence for each part of a chat that an import ignores, such as the author's note.
 
-    The header keeps these settings, so an export contains them again.
+    These parts are kept, so an export contains them again.
     """
     metadata = (chat.header or {}).get("chat_metadata")
     data = metadata if isinstance(metadata, dict) else {}
-    found: list[str] = []
+    found = [
+        f"{unread.problem}; the line is kept for the export"
+        for unread in chat.unread[:_MOST_UNREAD_NAMED]
+    ]
+    if (more := len(chat.unread) - _MOST_UNREAD_NAMED) > 0:
+        found.append(f"{more} more lines are no messages; they are kept for the export")
     note = data.get("note_prompt")
     if isinstance(note, str) and note.strip():
         how = ", ".join(

@@ -4,11 +4,13 @@ The first record holds the source: the file, its hash, and the builder who impor
 message becomes one of the records after it. Lines of the character that the NPC plays become the
 NPC's own lines. All other lines get the role user, because a file proves nobody's identity.
 Messages that SillyTavern hides from prompts become records that prompts of this package leave out
-too. Records keep all values of their lines, so an export equals the import. Messages that were said
-in the game after the import are exported in SillyTavern's format.
+too, and so do lines that are no messages. Records keep all values of their lines, so an export
+equals the import. Messages that were said in the game after the import are exported in
+SillyTavern's format.
 """
 
 import re
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -18,7 +20,14 @@ from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.history.corrections import CORRECTS
 from evennia_ai.engine.history.records import CONVERSATION, NewRecord, Record, RecordKind
 from evennia_ai.engine.prompt.names import bare_name, is_word_of_the_game, mark_name
-from evennia_ai.formats.chats.chat import KIND, NARRATOR, Chat, ChatMessage, values_sha256
+from evennia_ai.formats.chats.chat import (
+    KIND,
+    NARRATOR,
+    Chat,
+    ChatMessage,
+    UnreadLine,
+    values_sha256,
+)
 
 OF_CHAT: Final = "chat"
 """The value of the key `of` in the `meta` of the record that holds a chat's source."""
@@ -26,6 +35,8 @@ VALUES: Final = "values_sha256"
 """The key in the `meta` of a chat's source record that holds the chat's hash."""
 LINE: Final = "line"
 """The key in the `meta` of a message's record that holds the JSON values of its line."""
+UNREAD: Final = "unread"
+"""The key in the `meta` of a record that holds a line that is no message, as Base64."""
 # Matches control characters except line ends, which `_LINE_END` replaces with newlines.
 _CONTROL: Final = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
 _LINE_END: Final = re.compile("\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]")
@@ -47,6 +58,8 @@ class ChatSource:
     """
     by: Actor
     """The builder who imports the chat."""
+    group: Mapping[str, Any] | None = None
+    """The JSON object of the group whose chat it is, for an export."""
 
 
 def find_played(chat: Chat, names: Iterable[str], *, wanted: str = "") -> str:
@@ -75,7 +88,7 @@ def find_played(chat: Chat, names: Iterable[str], *, wanted: str = "") -> str:
 
 
 def chat_to_records(chat: Chat, source: ChatSource) -> Iterator[NewRecord]:
-    """Yield the records of a chat: one for its source, then one for each message in order."""
+    """Yield the records of a chat: one for its source, then one for each line in order."""
     yield NewRecord(
         kind=RecordKind.SNAPSHOT,
         role="system",
@@ -89,10 +102,16 @@ def chat_to_records(chat: Chat, source: ChatSource) -> Iterator[NewRecord]:
             "played": source.played,
             "messages": len(chat.messages),
             "header": None if chat.header is None else dict(chat.header),
+            **({"group": dict(source.group)} if source.group else {}),
         },
     )
-    for message in chat.messages:
-        yield _message_to_record(message, chat, source)
+    lines: list[ChatMessage | UnreadLine] = [*chat.messages, *chat.unread]
+    for line in sorted(lines, key=lambda one: one.line):
+        if isinstance(line, UnreadLine):
+            meta = {UNREAD: b64encode(line.content).decode()}
+            yield NewRecord(kind=RecordKind.SNAPSHOT, role="system", meta=meta)
+        else:
+            yield _message_to_record(line, chat, source)
 
 
 def is_chat_source(record: NewRecord | Record) -> bool:
@@ -145,8 +164,8 @@ def _clean_text(text: str) -> str:
 
 def records_to_chat(
     records: Iterable[Record], *, npc_name: str, partner_name: str
-) -> tuple[Mapping[str, Any] | None, Iterator[Mapping[str, Any]]]:
-    """Return the header and the messages of a chat from the records of a conversation.
+) -> tuple[Mapping[str, Any] | None, Iterator[Mapping[str, Any] | bytes]]:
+    """Return the header and the lines of a chat from the records of a conversation.
 
     Imported lines are unchanged, except that corrected records have their new text. Records that
     nobody said, such as tool calls and summaries, are left out.
@@ -163,7 +182,7 @@ def records_to_chat(
         if is_chat_source(record):
             header = record.meta["header"]
             npc_name, partner_name = record.meta["played"], record.meta["user"] or partner_name
-        elif LINE in record.meta or record.kind in _EXPORTED:
+        elif LINE in record.meta or UNREAD in record.meta or record.kind in _EXPORTED:
             messages[str(record.meta.get(CORRECTS) or record.place)] = record
     return header, (
         _record_to_line(record, npc_name=npc_name, partner_name=partner_name)
@@ -180,7 +199,11 @@ _EXPORTED: Final = CONVERSATION - {
 }
 
 
-def _record_to_line(record: Record, *, npc_name: str, partner_name: str) -> Mapping[str, Any]:
+def _record_to_line(
+    record: Record, *, npc_name: str, partner_name: str
+) -> Mapping[str, Any] | bytes:
+    if (unread := record.meta.get(UNREAD)) is not None:
+        return b64decode(unread)
     if (kept := record.meta.get(LINE)) is not None:
         if CORRECTS not in record.meta:
             return {**kept, "mes": kept.get("mes", record.body)}

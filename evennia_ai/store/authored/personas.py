@@ -20,7 +20,7 @@ _CONTROL: Final = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
 def set_persona(owner_ref: str, persona: Persona, *, most_characters: int, by: Actor) -> Persona:
-    """Store the persona of a character. It replaces the earlier one.
+    """Store the persona of a character. It replaces the earlier one, but not what that kept.
 
     Raises:
         ComponentValueError: the text is longer than `most_characters` or has control characters, or
@@ -38,6 +38,7 @@ def set_persona(owner_ref: str, persona: Persona, *, most_characters: int, by: A
                 "place": persona.place,
                 "depth": persona.depth,
                 "changed_at": time.time(),
+                **({"kept": persona.kept} if persona.kept else {}),
             },
         )
         persona_of.note_change(owner_ref)
@@ -95,7 +96,7 @@ def _load(owner_ref: str) -> Persona | None:
     row = models.Persona.objects.filter(owner_ref=owner_ref).first()
     if row is None:
         return None
-    return Persona(text=row.content, place=row.place, depth=row.depth)
+    return Persona(text=row.content, place=row.place, depth=row.depth, kept=row.kept)
 
 
 persona_of: Final = Snapshots(PERSONAS, _load)

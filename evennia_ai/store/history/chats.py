@@ -7,7 +7,7 @@ the chat comes from. The records are chained and verified as usual.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
@@ -46,6 +46,8 @@ class ImportedChat:
     file: str
     sha256: str
     played: str
+    group: Mapping[str, Any] | None
+    """The JSON object of the group whose chat it is."""
 
 
 def all_imported() -> Iterator[ImportedChat]:
@@ -57,6 +59,7 @@ def all_imported() -> Iterator[ImportedChat]:
             file=meta["file"],
             sha256=meta["sha256"],
             played=meta["played"],
+            group=meta.get("group"),
         )
 
 

@@ -36,7 +36,7 @@ def made_folder(
             for at in range(chats_each):
                 _write(path / "chats" / name / f"{name} - {at}.jsonl", a_chat_of(name, at))
     _write(path / "group chats" / "1720180000.jsonl", a_group_chat())
-    _json(path / "groups" / "1720180000.json", {"id": "1720180000", "members": ["Oren.png"]})
+    _json(path / "groups" / "1720170000.json", a_group("1720170000", "1720180000"))
     _json(path / "OpenAI Settings" / "Default.json", a_preset())
     _json(
         path / "OpenAI Settings" / "Quiet nights.json", a_preset(temperature=0.7, of_tomorrow=[1])
@@ -112,16 +112,55 @@ def a_preset(**fields: Any) -> dict[str, Any]:
     return {"prompts": prompts, "prompt_order": lists, **fields}
 
 
+def a_group(group: str, chat: str) -> dict[str, Any]:
+    """Return a group of two characters and one whose card is missing, with its own scenario."""
+    return {
+        "id": group,
+        "name": "Quay",
+        "members": ["Oren.png", "Mira.png", "Nobody.png"],
+        "disabled_members": ["Mira.png"],
+        "activation_strategy": 1,
+        "generation_mode": 1,
+        "generation_mode_join_prefix": "<{{char}}>",
+        "generation_mode_join_suffix": "</{{char}}>",
+        "allow_self_responses": False,
+        "chat_metadata": {"scenario": "They wait for\nthe ferry."},
+        "chat_id": chat,
+        "chats": [chat],
+        "of_tomorrow": {"kept": [True]},
+    }
+
+
 def a_chat_of(name: str, at: int) -> bytes:
+    """Return a chat with a note, a lorebook, variables and swipes, and two damaged lines."""
     header = {
-        "user_name": "Anna",
-        "character_name": name,
+        "user_name": "unused",
+        "character_name": "unused",
         "create_date": "2024-7-5@14h03m22s",
-        "chat_metadata": {"integrity": f"{name}-{at}", "note_prompt": ""},
+        "chat_metadata": {
+            "integrity": f"{name}-{at}",
+            "note_prompt": "It rains.",
+            "note_depth": 4,
+            "note_interval": 1,
+            "note_role": 0,
+            "world_info": f"Lore of {name}",
+            "variables": {"mood": "calm", "coins": 3},
+            "timedWorldInfo": {"sticky": {"x": {"start": 1}}},
+        },
     }
     reply = f"Evening, for the {at}th time."
     swipes = {"swipes": [reply, "Hm?"], "swipe_id": 0, "swipe_info": [{"extra": {}}, {}]}
-    return a_file(header, a_line(name, reply, **swipes), a_user_line("When does\nshe leave?"))
+    damaged = b'{"name": "Anna", "mes": "cut o'
+    last = a_line(name, "Soon.", variables=[{"mood": "calm"}], extra={"reasoning": "Hm."})
+    return b"\n".join(
+        (
+            a_file(header, a_line(name, reply, **swipes)),
+            damaged,
+            a_file(a_user_line("When does\nshe leave?")),
+            b"\xff\x00",
+            a_file(last),
+        )
+    )
 
 
 def a_group_chat() -> bytes:
@@ -141,8 +180,10 @@ def settings_with(names: Sequence[str]) -> dict[str, Any]:
             "description": f"{name} is tall.\nAnd late.",
             "position": (0, 2, 3, 4, 9)[at % 5],
             "depth": at + 1,
-            "role": 0,
-            "lorebook": "",
+            "role": 1,
+            "lorebook": "Lore of Oren",
+            "title": "the traveller",
+            "connections": [{"type": "character", "id": "Oren.png"}],
         }
         for at, name in enumerate(names)
     }
@@ -161,18 +202,28 @@ def values_in(folder: Path) -> dict[str, Any]:
         if path.suffix == ".png" and where.startswith("characters/"):
             found[where] = path.read_bytes()
         elif path.suffix == ".jsonl":
-            found[where] = [json.loads(line) for line in path.read_text().split("\n")]
-        elif where.startswith(("worlds/", "OpenAI Settings/")):
+            found[where] = [_value(line) for line in path.read_bytes().split(b"\n")]
+        elif where.startswith(("worlds/", "OpenAI Settings/", "groups/")):
             found[where] = json.loads(path.read_text())
         elif where == "settings.json":
             found[where] = personas_in(json.loads(path.read_text()))
     return found
 
 
+def _value(line: bytes) -> Any:
+    """Return the JSON value of a line, or the line itself if it is damaged."""
+    try:
+        return json.loads(line)
+    except ValueError:
+        return line
+
+
 def personas_in(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the personas of the settings by name. The names of their pictures do not count."""
+    """Return the personas of the settings, by their pictures."""
     user = settings["power_user"]
-    return {name: user["persona_descriptions"][file] for file, name in user["personas"].items()}
+    return {
+        file: (name, user["persona_descriptions"][file]) for file, name in user["personas"].items()
+    }
 
 
 def _write(path: Path, content: bytes) -> None:

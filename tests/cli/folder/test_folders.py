@@ -81,6 +81,7 @@ def test_import_stores_cards_books_chats_and_personas(stage, mira, folder, told)
     assert [m.content for m in windows(chat.id).history] == [
         "Evening, for the 0th time.",
         "When does she leave?",
+        "Soon.",
     ]
     assert [m.role for m in windows(group.id).history] == ["user", "assistant", "user", "user"]
     assert all(verify(one) is None for one in (chat, group))
@@ -155,9 +156,39 @@ def test_import_of_an_export_finds_everything_there(stage, mira, folder, told, t
     told(folder)
     write_out(tmp_path / "out", Path("out"), conf(), as_json=True)
     report = told(tmp_path / "out")
+    write_out(tmp_path / "again", Path("again"), conf(), as_json=True)
 
-    fates = [item["fate"] for item in report["items"]]
-    assert set(fates) == {"there"}
+    fates = {(item["kind"] == "group", item["fate"]) for item in report["items"]}
+    assert fates == {(False, "there"), (True, "left out")}
+    assert values_in(tmp_path / "again") == values_in(folder)
+
+
+def test_report_names_what_a_group_a_chat_and_a_persona_become(stage, mira, folder, told):
+    found = {item["file"]: item for item in told(folder, is_meant=False)["items"]}
+    group = found["groups/1720170000.json"]
+    chat = found["chats/Oren/Oren - 0.jsonl"]
+    persona = found["settings.json: Pim (pim.png)"]
+
+    assert "in one room, after card/approve: card/spawn Oren; card/spawn Mira." in group["why"]
+    assert group["notices"][0] == "Nobody has no card in the folder"
+    assert group["notices"][-1].endswith("They wait for the ferry.")
+    assert chat["notices"][0].startswith("line 3: is not valid JSON")
+    assert chat["notices"][1].startswith("line 5: is not UTF-8 text")
+    assert all("kept for the export" in notice for notice in chat["notices"][:2])
+    assert persona["notices"][-1] == (
+        "its lorebook is Lore of Oren: lore/assign Lore of Oren = player:Pim assigns it"
+    )
+
+
+def test_changed_persona_is_exported_with_the_rest_of_its_settings(stage, folder, told, tmp_path):
+    told(folder)
+    mine = Persona(text="Mine.", place="depth", depth=3)
+    set_persona(str(stage.player.id), mine, most_characters=100, by=trusted("Anna"))
+    write_out(tmp_path / "out", Path("out"), conf(), as_json=True)
+
+    (name, settings) = values_in(tmp_path / "out")["settings.json"]["pim.png"]
+    assert (name, settings["description"], settings["position"]) == ("Pim", "Mine.", 4)
+    assert (settings["lorebook"], settings["title"]) == ("Lore of Oren", "the traveller")
 
 
 def test_export_overwrites_no_folder(stage, folder, tmp_path):

@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evennia_ai.engine.errors import FormatError
-from evennia_ai.formats.chats.chat import ChatLimits, dump_chat, is_chat, read_chat
+from evennia_ai.formats.chats.chat import (
+    ChatLimits,
+    dump_chat,
+    is_chat,
+    read_chat,
+    values_sha256,
+)
 from tests.formats.chats.builders import HEADER, a_chat, a_file, a_line, a_user_line, read
 
 _TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -95,6 +101,23 @@ def test_written_chat_equals_the_chat_read(header, lines):
 def test_file_that_is_no_chat_is_refused_with_the_line(content, problem):
     with pytest.raises(FormatError, match=problem.replace("[", r"\[")):
         read(content)
+
+
+def test_damaged_lines_are_kept_and_the_others_are_read():
+    damaged = [b"[]", b'{"mes": "cut', b"\xff\x00"]
+    content = b"\n".join([a_file(HEADER), damaged[0], a_file(a_line()), *damaged[1:]])
+    chat = read(content)
+
+    assert [message.line for message in chat.messages] == [3]
+    assert [(one.line, one.content) for one in chat.unread] == [
+        (2, damaged[0]),
+        (4, damaged[1]),
+        (5, damaged[2]),
+    ]
+    assert chat.unread[0].problem == "line 2: must be a JSON object"
+    assert values_sha256(chat) != values_sha256(read(a_file(HEADER, a_line())))
+    with pytest.raises(FormatError, match="line 4: a chat may have at most 2 messages"):
+        read(content, limits=ChatLimits(messages=2))
 
 
 @pytest.mark.parametrize(

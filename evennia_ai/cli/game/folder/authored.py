@@ -1,10 +1,11 @@
 """Cards and lorebooks of a folder: cards wait for approval, books are not assigned."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
+from typing import Any
 
 from evennia_ai.cli.game.cast import Cast
 from evennia_ai.cli.game.folder.judged import Judged, left_out
@@ -43,6 +44,8 @@ class Taking:
     """By the stem of a card's file: the character's name in the game, and in the card."""
     worlds: dict[str, tuple[str, Lorebook]] = field(default_factory=dict)
     """By the case-folded stem of a lorebook's file: its name in the game, and the book."""
+    groups: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    """By the name of a group chat: the JSON object of its group."""
 
 
 def judged_world(file: FolderFile, taking: Taking) -> Iterable[Judged]:

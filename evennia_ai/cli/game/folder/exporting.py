@@ -15,11 +15,12 @@ from typing import Any, Final
 
 from evennia_ai.cli.game.cast import name_of
 from evennia_ai.cli.game.folder.judged import Judged, left_out, report_object
-from evennia_ai.cli.game.folder.personas import POSITIONS
+from evennia_ai.cli.game.folder.personas import exported_persona
 from evennia_ai.cli.game.folder.places import (
     CARDS,
     CHATS,
     GROUP_CHATS,
+    GROUPS,
     PRESETS,
     SETTINGS,
     WORLDS,
@@ -144,8 +145,12 @@ class _Export:
                 yield self._done("preset", path, name)
 
     def _chats(self) -> Iterator[Judged]:
-        """Write each imported chat once, under the name of the NPC that has continued it."""
+        """Write each imported chat once, under the name of the NPC that has continued it.
+
+        The first chat of a group is followed by the group's file.
+        """
         seen: set[str] = set()
+        groups: set[Any] = set()
         for done, found in enumerate(all_imported()):
             self.progress("chats", done, done + 1)
             if found.sha256 in seen:
@@ -157,6 +162,12 @@ class _Export:
             pieces = exported_chat(found.conversation, npc_name=npc, partner_name="You")
             self._write(path, pieces)
             yield self._done("chat", path, found.file)
+            group = found.group or {}
+            if group.get("id") and group["id"] not in groups:
+                groups.add(group["id"])
+                path = self._free(GROUPS, str(group["id"]), ".json")
+                self._write(path, [json.dumps(group, ensure_ascii=False, indent=4).encode()])
+                yield self._done("group", path, str(group["id"]))
 
     def _place_of_chat(self, file: str, played: str) -> tuple[str, str]:
         """Return the folder and the name for a chat's file: those that it was imported from."""
@@ -174,15 +185,8 @@ class _Export:
             persona, name = persona_of(ref), name_of(ref)
             if persona is None or not name:
                 continue
-            avatar = f"{_plain(name)}-{ref}.png"
-            names[avatar] = name
-            described[avatar] = {
-                "description": persona.text,
-                "position": POSITIONS[persona.place],
-                "depth": persona.depth,
-                "role": 0,
-                "lorebook": "",
-            }
+            avatar, settings = exported_persona(persona, name=_plain(name), ref=ref)
+            names[avatar], described[avatar] = name, settings
             yield Judged(kind="persona", where=SETTINGS, name=name, fate="taken")
         if names:
             told = {"power_user": {"personas": names, "persona_descriptions": described}}

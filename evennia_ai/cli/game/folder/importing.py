@@ -15,7 +15,7 @@ from evennia_ai.cli.game import machine_owner
 from evennia_ai.cli.game.cast import Cast
 from evennia_ai.cli.game.folder import authored
 from evennia_ai.cli.game.folder.authored import Taking
-from evennia_ai.cli.game.folder.conversations import judged_chat, judged_group_chat
+from evennia_ai.cli.game.folder.conversations import judged_chat, judged_group, judged_group_chat
 from evennia_ai.cli.game.folder.judged import Judged, left_out, report_lines, report_object
 from evennia_ai.cli.game.folder.personas import judged_personas
 from evennia_ai.cli.game.folder.places import FolderFile, Kind, Places, places_in
@@ -33,6 +33,7 @@ _JUDGES: Final[Mapping[Kind, Callable[[FolderFile, Taking], Iterable[Judged]]]] 
     "world": authored.judged_world,
     "card": authored.judged_card,
     "loose": authored.judged_loose,
+    "group": judged_group,
     "chat": judged_chat,
     "group chat": judged_group_chat,
     "persona": judged_personas,

@@ -4,7 +4,10 @@ SillyTavern stores a persona's place as a number. It no longer uses the number 1
 0.
 """
 
+import json
+import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -14,6 +17,7 @@ from evennia_ai.cli.game.folder.judged import Judged, left_out
 from evennia_ai.cli.game.folder.places import FolderFile
 from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.foreign.documents import decode_text, one_line, read_bytes, read_json
+from evennia_ai.engine.history.records import canonical_json
 from evennia_ai.engine.prompt.personas import MOST_DEPTH, USUAL_DEPTH, Persona, PersonaPlace
 from evennia_ai.store.authored.personas import persona_of, set_persona
 
@@ -31,9 +35,8 @@ POSITIONS: Final[Mapping[PersonaPlace, int]] = {
     place: number for number, place in _PLACES.items() if number != _GIVEN_UP
 }
 """SillyTavern's number for each place."""
-_NOT_KEPT: Final = {
+_UNUSED: Final = {
     "role": "its role (a player's text is of role user here)",
-    "lorebook": "its lorebook (lore/assign <book> = player:<name>)",
     "title": "its title",
     "connections": "with whom it is used",
 }
@@ -54,22 +57,30 @@ def judged_personas(file: FolderFile, taking: Taking) -> Iterator[Judged]:
     for avatar, name in names.items():
         where = f"{file.where}: {one_line(str(name))[:60]} ({one_line(avatar)[:60]})"
         found = described.get(avatar) if isinstance(described, dict) else None
-        yield _judged(where, name, found, taking)
+        yield _judged(where, name, avatar, found, taking)
 
 
-def _judged(where: str, name: Any, told: Any, taking: Taking) -> Judged:
+def _judged(where: str, name: Any, avatar: str, told: Any, taking: Taking) -> Judged:
     try:
         persona = _persona(told, most=taking.conf.persona_characters)
         ref = _owner(name)
     except FormatError as error:
         return left_out("persona", where, error.message)
     known = persona_of(ref)
-    if known not in (None, persona):
+    if known is not None and replace(known, kept="") != persona:
         return left_out("persona", where, f"the player of #{ref} has another persona already")
     if known is not None:
         return Judged(kind="persona", where=where, name=f"#{ref}", fate="there")
     most = taking.conf.persona_characters
-    notices = [f"without {words}" for key, words in _NOT_KEPT.items() if told.get(key)]
+    notices = [
+        f"{words} has no effect; an export writes it again"
+        for key, words in _UNUSED.items()
+        if told.get(key)
+    ]
+    if (world := told.get("lorebook")) and isinstance(world, str):
+        book, _ = taking.worlds.get(world.casefold(), (one_line(world)[:60], None))
+        notices.append(f"its lorebook is {book}: lore/assign {book} = player:{name} assigns it")
+    persona = replace(persona, kept=canonical_json({"avatar": avatar, "settings": told}))
     if persona.place == "depth" and (wanted := told.get("depth", 0)) > MOST_DEPTH:
         notices.append(f"its depth {wanted} becomes {MOST_DEPTH}, the greatest possible")
     return Judged(
@@ -81,6 +92,21 @@ def _judged(where: str, name: Any, told: Any, taking: Taking) -> Judged:
         notices=tuple(notices),
         write=partial(set_persona, ref, persona, most_characters=most, by=taking.by),
     )
+
+
+def exported_persona(persona: Persona, *, name: str, ref: str) -> tuple[str, dict[str, Any]]:
+    """Return the picture and the settings with which SillyTavern stores a persona.
+
+    They are those that were imported, as long as the player has not changed the persona.
+    """
+    kept: dict[str, Any] = json.loads(persona.kept) if persona.kept else {}
+    settings: dict[str, Any] = kept.get("settings", {})
+    if not settings or _persona(settings, most=sys.maxsize) != replace(persona, kept=""):
+        usual = {"role": 0, "lorebook": ""}
+        place, depth = POSITIONS[persona.place], persona.depth
+        now = {"description": persona.text, "position": place, "depth": depth}
+        settings = {**usual, **settings, **now}
+    return kept.get("avatar") or f"{name}-{ref}.png", settings
 
 
 def _owner(name: Any) -> str:

@@ -11,13 +11,14 @@ from typing import Final, Literal, get_args
 
 from evennia_ai.engine.errors import FormatError
 
-Kind = Literal["world", "card", "chat", "group chat", "persona", "preset", "loose"]
+Kind = Literal["world", "card", "group", "chat", "group chat", "persona", "preset", "loose"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 KIND: Final = "folder"
 
 CARDS: Final = "characters"
 WORLDS: Final = "worlds"
 CHATS: Final = "chats"
+GROUPS: Final = "groups"
 GROUP_CHATS: Final = "group chats"
 PRESETS: Final = "OpenAI Settings"
 SETTINGS: Final = "settings.json"
@@ -30,13 +31,13 @@ _PLACES: Final[Mapping[str, tuple[Kind, tuple[str, ...]]]] = {
     WORLDS: ("world", (".json",)),
     CARDS: ("card", CARD_FILES),
     PRESETS: ("preset", (".json",)),
+    GROUPS: ("group", (".json",)),
     CHATS: ("chat", CHAT_FILES),
     GROUP_CHATS: ("group chat", CHAT_FILES),
 }
 _TEXT_COMPLETION: Final = "for text completion; prompts here are chats"
 _LOOKS: Final = "the look of SillyTavern; not used here"
 _OTHERS: Final[Mapping[str, str]] = {
-    "groups": "who speaks in a group; here the NPCs in one room speak",
     "User Avatars": "pictures of personas; a persona here is a text",
     "TextGen Settings": _TEXT_COMPLETION,
     "KoboldAI Settings": _TEXT_COMPLETION,

@@ -338,21 +338,29 @@ def _roll(arguments: Sequence[str], place: tuple[object, ...], dice: Dice) -> st
 _DICE: Final = re.compile(
     r"\s*(?:([0-9]{1,3})?d)?(%|[0-9]{1,10})([+-][0-9]{1,6})?\s*", re.IGNORECASE
 )
-_COUNT: Final = re.compile(r"\s*([0-9]{1,6})\s*")
+COUNT: Final = re.compile(r"\s*([0-9]{1,6})\s*")
+"""The number of blanks or line breaks in `{{space::4}}`."""
 
 
-def _repeat(text: str) -> Roller:
+def _repeat(name: str, text: str) -> Roller:
     """Return a macro that repeats a text: once, or as often as its argument says."""
 
     def repeat(arguments: Sequence[str], place: tuple[object, ...], dice: Dice) -> str:
-        found = _COUNT.fullmatch(arguments[0]) if arguments else None
-        return text * (min(int(found[1]), MAX_REPEATED) if found else not arguments)
+        found = COUNT.fullmatch(arguments[0]) if arguments else None
+        if arguments and not found:
+            return f"{{{{{name}::{arguments[0]}}}}}"  # stays as written
+        return text * (min(int(found[1]), MAX_REPEATED) if found else 1)
 
     return repeat
 
 
 def _reverse(arguments: Sequence[str], place: tuple[object, ...], dice: Dice) -> str:
-    return arguments[0][::-1]
+    return unescape_braces(arguments[0][::-1])
+
+
+def unescape_braces(text: str) -> str:
+    """Return a text with its escaped braces as braces."""
+    return text.replace("\\{", "{").replace("\\}", "}") if "\\" in text else text
 
 
 def _timediff(arguments: Sequence[str], place: tuple[object, ...], dice: Dice) -> str:
@@ -368,14 +376,15 @@ ROLLERS: Final[Mapping[str, Roller]] = {
     "pick": _pick,
     "roll": _roll,
     "reverse": _reverse,
-    "newline": _repeat("\n"),
-    "space": _repeat(" "),
+    "newline": _repeat("newline", "\n"),
+    "space": _repeat("space", " "),
     "noop": _nothing,
     "else": _nothing,
     "timediff": _timediff,
     "//": _nothing,
     HIDDEN_KEY: _nothing,
 }
+REPEATED: Final = frozenset({"newline", "space"})
 CHOOSING: Final = frozenset({"random", "pick"})
 ROLLED: Final = CHOOSING | {"roll"}
 # The macros whose random result changes in each turn. A `pick` keeps its result.

@@ -17,7 +17,7 @@ is never a macro. Parsing is one pass over the braces, and nesting is limited.
 
 import re
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import attrgetter
@@ -27,8 +27,10 @@ from evennia_ai.engine.errors import FormatError
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.templates.chunks import (
     CHOOSING,
+    COUNT,
     HIDDEN_KEY,
     MAX_CHOICES,
+    REPEATED,
     ROLLED,
     ROLLERS,
     Chunk,
@@ -41,9 +43,11 @@ from evennia_ai.engine.prompt.templates.chunks import (
     Trim,
     Value,
     VariableMacro,
+    nested_chunks,
+    unescape_braces,
 )
 from evennia_ai.engine.prompt.templates.value_names import ALIASES, OUTLET, is_known_value
-from evennia_ai.engine.prompt.templates.variables import Operation
+from evennia_ai.engine.prompt.templates.variables import CHANGING, Operation
 
 MAX_LEVELS: Final = 20
 """The deepest nesting of macros. Macros nested deeper stay as written."""
@@ -108,23 +112,24 @@ class Split(NamedTuple):
     """The offsets of braces that are never closed."""
 
 
-def split_macros(text: str, *, v1_names: bool) -> Split:
+def split_macros(text: str, *, imported: bool) -> Split:
     """Split a text into literal parts, named values and other macros.
 
     Args:
         text: The text.
-        v1_names: True if `<USER>`, `<BOT>` and `<CHAR>` are macros, too, as in texts of cards.
+        imported: True for texts of other programs. In these `<USER>`, `<BOT>` and `<CHAR>` are
+            macros, too, and signs after the name of a macro are ignored: `{{user's}}`.
     """
-    if (chunks := _names_only(text, v1_names=v1_names)) is not None:
+    if (chunks := _names_only(text, imported=imported)) is not None:
         return Split(chunks, ())
-    parser = _Parser(text, v1_names=v1_names)
+    parser = _Parser(text, imported=imported)
     return Split(parser.chunks(), tuple(parser.foreign), tuple(parser.unclosed))
 
 
 _NAME: Final = re.compile(r"(\{\{[ ]?[A-Za-z_][A-Za-z0-9_]{0,39}[ ]?\}\})")
 
 
-def _names_only(text: str, *, v1_names: bool) -> Chunks | None:
+def _names_only(text: str, *, imported: bool) -> Chunks | None:
     """Return the chunks of a text whose macros are only names of values; None for any other text.
 
     Most texts are like that, and this takes a third of the time.
@@ -141,7 +146,7 @@ def _names_only(text: str, *, v1_names: bool) -> Chunks | None:
         if value is not None:
             made.append(value)
         elif part:
-            made += _literal_chunks(part, v1_names=v1_names)
+            made += _literal_chunks(part, imported=imported)
     return tuple(made)
 
 
@@ -169,7 +174,9 @@ def block_remarks(text: str) -> list[tuple[int, int]]:
     """Return the start and end of each block remark, `{{//}} ... {{///}}`."""
     parser = _Parser(text)
     return [
-        (one.start, one.end) for one in parser.items if isinstance(one, _Macro) and one.is_block
+        (one.start, one.end)
+        for one in parser.items
+        if isinstance(one, _Macro) and one.name in _REMARKS and one.scope is not None
     ]
 
 
@@ -189,24 +196,28 @@ class _Span(NamedTuple):
 _START: Final = attrgetter("start")
 
 
-def _spans(text: str) -> tuple[list[_Span], list[int]]:
+def _spans(text: str, *, imported: bool) -> tuple[list[_Span], list[int]]:
     """Return the ranges of all macros that are not inside another, and offsets of unclosed braces.
 
-    The last two braces of a longer row open a macro, as in SillyTavern. Inside a macro, a row of
-    more than two braces opens none, and neither does `{{}}`. Braces that are never closed are
+    The last two braces of a longer row open a macro, as in SillyTavern. Inside a macro, braces open
+    another one only if they are an even row and a name follows. Braces that are never closed are
     literal.
     """
+    head = _HEAD_BEFORE_SIGNS if imported else _HEAD
     opened: list[tuple[int, list[_Span]]] = []
     current: list[_Span] = []
-    for found in _RUNS.finditer(text):
-        start, end = found.span()
+    at = 0
+    while run := _RUNS.search(text, at):
+        start, at = run.span()
         if text[start] == "{":
-            if not opened or (end - start == 2 and text[end : end + 1] != "}"):
-                opened.append((end - 2, current))
+            found = head.match(text, at) if (at - start) % 2 == 0 or not opened else None
+            if found or not opened:
+                opened.append((at - 2, current))
                 current = []
+            at = found.end() if found else at
         elif opened:
             begin, outer = opened.pop()
-            outer.append(_Span(begin, end, current))
+            outer.append(_Span(begin, at, current))
             current = outer
     unclosed = [start for start, _ in opened]
     while opened:
@@ -230,24 +241,27 @@ class _Macro(NamedTuple):
     name: str = ""
     """The name in lower case; `//` for remarks, "." or "$" for the short form of a variable."""
     flags: str = ""
+    begin: int = 0
+    """The offset of the name."""
     after: int = 0
-    """The offset after the name."""
+    """The offset after the name and the signs after it that are ignored."""
     stop: int = 0
     """The offset of the closing braces, which for a scoped macro are not those at its end."""
     scope: Sequence["_Item"] | None = None
     """The text between the macro and its end, if it has one."""
-    is_block: bool = False
-    """True for a remark with a text between its start and its end."""
 
 
 _Item = _Literal | _Macro
 
 _HEAD: Final = re.compile(
     r"\s*(?P<flags>(?:[!?~>#]\s*)*(?P<end>/\s*(?=[A-Za-z/]))?)"
-    r"(?:(?P<short>[.$])\s*(?P<variable>[A-Za-z](?:[\w-]*\w)?)|(?P<name>//|[A-Za-z_][\w-]*))",
+    r"(?:(?P<short>[.$])\s*(?:(?P<variable>[A-Za-z](?:[\w-]*\w)?)|(?=\s*(?:\}\}|\Z)))"
+    r"|(?P<name>//|[A-Za-z_][\w-]*))",
     re.ASCII,
 )
-_SEPARATOR: Final = re.compile(r"\s*(::?)|\s+")
+# The same, with the signs after a name that SillyTavern ignores: `{{user's}}` is `{{user}}`.
+_HEAD_BEFORE_SIGNS: Final = re.compile(f"{_HEAD.pattern[:-1]}(?:(?<!/)[^\\s:|}}]+)?)", re.ASCII)
+_SEPARATOR: Final = re.compile(r"\s*(::?)|\s+|(?=[|}])")
 # The macros `{{time_UTC+2}}` and `{{time::UTC+2}}`. Any other zone of `{{time::...}}` is none.
 _ZONE: Final = re.compile(
     r"time(?:_|\s*::?\s*|\s+)UTC([+-](?:[01]?[0-9]|2[0-3]))?\s*", re.IGNORECASE
@@ -293,25 +307,61 @@ _ARITIES: Final[Mapping[str, tuple[int, int]]] = {
     **dict.fromkeys(("newline", "space"), (0, 1)),
     **dict.fromkeys(("noop", "else"), (0, 0)),
     "timediff": (2, 2),
-    "trim": (0, 0),
+    "trim": (0, 1),
     "time": (0, 1),
     "if": (2, 2),
-    "//": (0, _ANY),
+    **dict.fromkeys(("//", "comment"), (1, 1)),
 }
-# Macros that take a scope in addition to their arguments
-_MORE_WITH_SCOPE: Final = frozenset({"trim", "//"})
-_REMARKS: Final = {"comment": "//"}
+_REMARKS: Final = frozenset({"//", "comment"})
+
+
+class _Scopes:
+    """The macros of a text whose end may still follow, by their indexes."""
+
+    def __init__(self) -> None:
+        self._opened: list[tuple[int, str]] = []
+        self._counts: Counter[str] = Counter()
+        self._full: defaultdict[str, deque[int]] = defaultdict(deque)
+
+    def add(self, name: str, index: int, *, may_have_scope: bool) -> None:
+        """Add a macro, which may have a scope or already has all its arguments."""
+        if name == "else" and self._counts["if"]:  # a scope ends where its branch does
+            while self._opened[-1][1] != "if":
+                self._counts[self._opened.pop()[1]] -= 1
+        if may_have_scope:
+            self._opened.append((index, name))
+            self._counts[name] += 1
+        else:
+            self._full[name].append(index)
+
+    def close(self, name: str) -> int | None:
+        """Return the innermost macro of this name, and forget all in its scope; None if none is."""
+        if not self._counts[name]:
+            return None
+        closed = ""
+        while closed != name:
+            index, closed = self._opened.pop()
+            self._counts[closed] -= 1
+        for places in self._full.values():
+            while places and places[-1] > index:
+                places.pop()
+        return index
+
+    def take_full(self, name: str) -> int | None:
+        """Return the first macro of this name that already has all its arguments, or None."""
+        return self._full[name].popleft() if self._full[name] else None
 
 
 class _Parser:
     """The parser of one text."""
 
-    def __init__(self, text: str, *, v1_names: bool = False, place: int = 0) -> None:
+    def __init__(self, text: str, *, imported: bool = False, place: int = 0) -> None:
         self._text = text
-        self._v1_names = v1_names
+        self._imported = imported
         self._place = place
+        self._unescapes = True
         self.foreign: list[str] = []
-        spans, self.unclosed = _spans(text)
+        spans, self.unclosed = _spans(text, imported=imported)
         self.items = self._items(spans, 0, len(text))
 
     def chunks(self) -> Chunks:
@@ -325,9 +375,11 @@ class _Parser:
             written = self._text[item.start : item.end]
             chunk: Chunk | None = written
             if isinstance(item, _Macro):
+                self._unescapes = item.name != "reverse"
                 chunk = self._known_macro(item, level=0)
+                self._unescapes = True
             elif "\\" in written:
-                chunk = _unescape(written)
+                chunk = unescape_braces(written)
             made.append((written, written if chunk is None else chunk))
         return made
 
@@ -345,72 +397,62 @@ class _Parser:
             scopes: False if the range has no scoped macros, as the value of a short form.
         """
         made: list[_Item] = []
-        opened: list[tuple[int, str]] = []
-        scoped: Counter[str] = Counter()
+        opened = _Scopes()
         for span in spans:
             if span.start > start:
                 made.append(_Literal(start, span.start))
             start = span.end
             macro = self._macro(span)
-            if macro.flags.endswith("/"):
-                # a remark without a text is closed before a remark with one
-                wanted = macro.name if scoped[macro.name] else f"{macro.name} "
-                if scopes and scoped[wanted] and self._is_blank_after(macro):
-                    self._close_scope(made, opened, scoped, wanted, end=span.end)
-                    continue
-            elif self._may_have_scope(macro):
-                is_text = macro.name == "//" and not self._is_blank_after(macro)
-                opened.append((len(made), f"{macro.name} " if is_text else macro.name))
-                scoped[opened[-1][1]] += 1
-            made.append(macro)
+            is_end = macro.flags.endswith("/")
+            if not scopes:
+                # SillyTavern reads the end of a macro as the macro itself here.
+                is_remark = is_end and macro.name == "//"
+                made += [] if is_remark else [macro._replace(flags=macro.flags.rstrip("/"))]
+            elif not macro.name or macro.name in (".", "$"):
+                made.append(macro)
+            elif not is_end:
+                opened.add(macro.name, len(made), may_have_scope=self._may_have_scope(macro))
+                made.append(macro)
+            elif (index := opened.close(macro.name)) is not None:
+                opening = made[index]
+                assert isinstance(opening, _Macro)
+                made[index:] = [opening._replace(end=span.end, scope=made[index + 1 :])]
+            elif (index := opened.take_full(macro.name)) is not None:
+                # A macro with all its arguments, and its end: both stay as written.
+                for item in (made[index], macro):
+                    self.foreign.append(self._text[item.start : item.end])
+                made[index] = _Literal(made[index].start, made[index].end)
+                made.append(_Literal(macro.start, macro.end))
+            else:
+                made.append(macro)
         if stop > start:
             made.append(_Literal(start, stop))
         return made
 
-    def _close_scope(
-        self,
-        made: list[_Item],
-        opened: list[tuple[int, str]],
-        scoped: Counter[str],
-        wanted: str,
-        *,
-        end: int,
-    ) -> None:
-        """Replace a macro and the parts after it by one scoped macro, which stops at `end`."""
-        while True:
-            index, name = opened.pop()
-            scoped[name] -= 1
-            if name == wanted:
-                break
-        opening = made[index]
-        assert isinstance(opening, _Macro)
-        is_block = opening.name == "//"
-        made[index:] = [opening._replace(end=end, scope=made[index + 1 :], is_block=is_block)]
-
     def _macro(self, span: _Span) -> _Macro:
+        head = _HEAD_BEFORE_SIGNS if self._imported else _HEAD
         limit = span.inner[0].start if span.inner else span.end - 2
-        found = _HEAD.match(self._text, span.start + 2, limit)
+        found = head.match(self._text, span.start + 2, limit)
         if found is None:
             return _Macro(*span, stop=span.end - 2)
-        name = (found["short"] or found["name"]).lower()
-        flags = "".join(found["flags"].split())
-        if name == "//" and flags.endswith("/") and self._text[found.end() : span.end - 2].strip():
-            flags = flags[:-1]  # `{{/// text}}` is a remark, too
-        return _Macro(*span, _REMARKS.get(name, name), flags, found.end(), span.end - 2)
+        kind = "short" if found["short"] else "name"
+        name, flags = found[kind].lower(), "".join(found["flags"].split())
+        begin, after = found.start(kind), found.end()
+        return _Macro(*span, name, flags, begin, after, span.end - 2)
 
     def _is_blank_after(self, macro: _Macro) -> bool:
         return not macro.inner and not self._text[macro.after : macro.stop].strip()
 
     def _may_have_scope(self, macro: _Macro) -> bool:
-        """True if the macro has room for one more argument."""
-        if macro.name in _MORE_WITH_SCOPE:
-            return macro.name == "//" or self._is_blank_after(macro)
-        most = _most_arguments(macro.name)
-        return most > 0 and self._count_arguments(macro) < most
-
-    def _count_arguments(self, macro: _Macro) -> int:
+        """True if the macro may have one more argument, as an unknown macro may."""
+        if macro.name in _GLOBALS:
+            least = most = 1 + _VARIABLE_MACROS[_GLOBALS[macro.name][0]][1]
+        elif macro.name in _ARITIES:
+            least, most = (0, 0) if macro.name in CHOOSING else _ARITIES[macro.name]
+        else:
+            return not is_known_value(ALIASES.get(macro.name, macro.name))
         arguments = self._arguments(macro)
-        return _ANY if arguments is None else len(arguments)
+        return arguments is not None and least <= len(arguments) + 1 <= most
 
     # Step 2: the arguments of a macro
 
@@ -448,26 +490,33 @@ class _Parser:
         part: tuple[int, int],
         *,
         level: int,
-        scopes: bool = True,
-        escapes: bool = True,
+        is_value: bool = False,
     ) -> Chunks:
-        """Return the chunks of an argument, without the blanks around it."""
+        """Return the chunks of an argument, without the blanks around it.
+
+        Args:
+            is_value: True for the value of a short form, which has no scoped macros.
+        """
         start, stop = part
-        begin = bisect_left(macro.inner, start, key=_START)
-        inner = macro.inner[begin : bisect_left(macro.inner, stop, lo=begin, key=_START)]
+        inner = _spans_between(macro.inner, start, stop)
         first = inner[0].start if inner else stop
         last = inner[-1].end if inner else start
         while start < first and self._text[start].isspace():
             start += 1
         while stop > max(last, start) and self._text[stop - 1].isspace():
             stop -= 1
-        items = self._items(inner, start, stop, scopes=scopes)
-        return self._chunks(items, level=level, escapes=escapes)
+        items = self._items(inner, start, stop, scopes=not is_value)
+        return self._chunks(items, level=level, is_value=is_value)
 
     # Step 3: chunks
 
     def _chunks(
-        self, items: Iterable[_Item], *, level: int, escapes: bool = True, indent: str = ""
+        self,
+        items: Iterable[_Item],
+        *,
+        level: int,
+        is_value: bool = False,
+        indent: str = "",
     ) -> Chunks:
         made: list[Chunk] = []
         for item in items:
@@ -475,10 +524,20 @@ class _Parser:
                 text = self._text[item.start : item.end]
                 if indent:
                     text = text.replace(f"\n{indent}", "\n")
-                text = _unescape(text) if escapes else text
-                made += _literal_chunks(text, v1_names=self._v1_names)
+                if is_value and self._imported:
+                    # SillyTavern closes braces that open no macro.
+                    text = _OPENS_NONE.sub(r"\g<0>}}", text)
+                text = unescape_braces(text) if self._unescapes else text
+                if self._unescapes and text[:1] in ("{", "}") and made:
+                    before = made[-1]  # if it is a text, a macro returned it
+                    made[-1] = before.removesuffix("\\") if isinstance(before, str) else before
+                made += _literal_chunks(text, imported=self._imported)
                 continue
+            outer = self._unescapes
+            # What `reverse` returns is unescaped after it is reversed.
+            self._unescapes = item.name == "if" or (outer and item.name != "reverse")
             chunk = self._known_macro(item, level=level) if level <= MAX_LEVELS else None
+            self._unescapes = outer
             if chunk is None:
                 made += self._unknown_macro(item, level=level)
             else:
@@ -492,29 +551,60 @@ class _Parser:
         if level > MAX_LEVELS:
             yield self._text[macro.start : macro.end]
             return
-        items = self._items(macro.inner, macro.start, end)
+        if macro.name == "if":  # its arguments are expanded only if it is one
+            written = unescape_braces(self._text[macro.start : end])
+            yield from _literal_chunks(written, imported=self._imported)
+            return
+        parts = (self._arguments(macro) if macro.name not in ("", ".", "$") else None) or []
+        items: list[_Item] = []
+        at = macro.start
+        for start, stop in parts or [(macro.start, end)]:
+            items += [_Literal(at, start)] if at < start else []
+            items += self._items(_spans_between(macro.inner, start, stop), start, stop)
+            at = stop
+        items += [_Literal(at, end)] if at < end else []
         yield from self._chunks(items, level=level + 1)
         if macro.scope is not None:
-            yield from self._chunks(macro.scope, level=level + 1)
-            at = macro.scope[-1].end if macro.scope else end
-            yield self._text[at : macro.end]
+            # SillyTavern writes braces in place of the end of a macro that it does not know.
+            yield Scoped(self._chunks(macro.scope, level=level + 1), "#" in macro.flags)
+            yield "}}"
 
     def _known_macro(self, macro: _Macro, *, level: int) -> Chunk | None:
         """Return the chunk of a macro; None if it stays as written."""
-        if macro.name == "//":
-            return Roll("//", (), self._place + macro.start)
         if not macro.name or macro.flags.endswith("/"):
             return None
+        if macro.name in _REMARKS:
+            return self._remark(macro, level=level)
         if macro.name in (".", "$"):
             return self._short_form(macro, level=level)
         if macro.scope is not None:
             return self._scoped_macro(macro, level=level)
         return self._plain_macro(macro, level=level)
 
+    def _remark(self, macro: _Macro, *, level: int) -> Chunk | None:
+        """Return the chunk of a remark, with only those macros in it that change variables."""
+        parts = self._arguments(macro) or ()
+        scope = self._chunks(macro.scope or (), level=level + 1)
+        if len(parts) + (macro.scope is not None) != 1:
+            return None
+        made = self._argument(macro, parts[0], level=level + 1) if parts else scope
+        changing = tuple(
+            [
+                chunk
+                for chunk in made
+                if any(
+                    isinstance(inner, VariableMacro) and inner.operation in CHANGING
+                    for inner in nested_chunks((chunk,))
+                )
+            ]
+        )
+        place = self._place + macro.start
+        return Computed("//", (changing,), place) if changing else Roll("//", (), place)
+
     def _plain_macro(self, macro: _Macro, *, level: int) -> Chunk | None:
         """Return the chunk of a macro without a scope."""
         name, written = macro.name, self._text[macro.start : macro.end]
-        if zone := _ZONE.fullmatch(self._text, macro.after - len(name), macro.stop):
+        if zone := _ZONE.fullmatch(self._text, macro.begin, macro.stop):
             return TimeMacro("LT", int(zone[1] or 0), written)
         parts = self._arguments(macro)
         if name in _GLOBALS:
@@ -543,27 +633,31 @@ class _Parser:
         elif name == "outlet":
             chunk = Value(OUTLET + text, "") if is_literal and "\n" not in text else None
         elif name == "datetimeformat":
-            chunk = TimeMacro(text, None, written) if is_literal and text else None
+            chunk = TimeMacro(text or _USUAL_TIME, None, written) if is_literal else None
         elif parts:  # `time` with a zone that is none
             chunk = TimeMacro("LT", None, written)
         return chunk
 
-    def _function(self, macro: _Macro, parts: Sequence[tuple[int, int]], *, level: int) -> Chunk:
+    def _function(
+        self, macro: _Macro, parts: Sequence[tuple[int, int]], *, level: int
+    ) -> Chunk | None:
         """Return the chunk of a macro whose result depends on its arguments and on dice."""
         name, place = macro.name, self._place + macro.start
         if name in CHOOSING and len(parts) == 1:
             parts = [*self._separate(macro.inner, *parts[0], ",")]
-        made = tuple(
-            [
-                self._argument(macro, part, level=level + 1, escapes=name != "reverse")
-                for part in parts[:MAX_CHOICES]
-            ]
-        )
+        made = tuple([self._argument(macro, part, level=level + 1) for part in parts[:MAX_CHOICES]])
         if name in CHOOSING:
             made = tuple(map(_without_escapes, made))
+        if name == "reverse":
+            # SillyTavern trims last, after it has reversed the name.
+            made = tuple(
+                [tuple([_TRIM if isinstance(c, Trim) else c for c in chunks]) for chunks in made]
+            )
         if not all(isinstance(chunk, str) for chunks in made for chunk in chunks):
             return Computed(name, made, place)
         texts = tuple(["".join(map(str, chunks)) for chunks in made])
+        if name in REPEATED and not all(map(COUNT.fullmatch, texts)):
+            return None
         if name in ROLLED or name == HIDDEN_KEY:
             return Roll(name, texts, place)
         return ROLLERS[name](texts, (), _NO_DICE)
@@ -571,7 +665,7 @@ class _Parser:
     def _scoped_macro(self, opening: _Macro, *, level: int) -> Chunk | None:
         """Return the chunk of a macro whose last argument is the text up to its end."""
         name, scope, parts = opening.name, opening.scope or (), self._arguments(opening)
-        if parts is None or (name == "if" and not parts):
+        if parts is None:
             return None
         if name == "if":
             branches = [
@@ -585,7 +679,7 @@ class _Parser:
             return self._variable_macro(opening, parts, scope=scoped, level=level)
         if name == "trim":
             return scoped
-        least, most = _ARITIES[name]
+        least, most = _ARITIES.get(name, (0, 0))
         if name not in ROLLERS or not least <= len(parts) + 1 <= most:
             return None
         made = [self._argument(opening, part, level=level + 1) for part in parts]
@@ -616,7 +710,7 @@ class _Parser:
             test = (test[0][1:].lstrip(), *test[1:])
         if len(test) == 1 and isinstance(test[0], str):
             place = self._place + part[0]
-            inner = _Parser(f"{{{{{test[0]}}}}}", v1_names=self._v1_names, place=place)
+            inner = _Parser(f"{{{{{test[0]}}}}}", imported=self._imported, place=place)
             if len(inner.items) == 1 and isinstance(inner.items[0], _Macro):
                 chunk = inner._known_macro(inner.items[0], level=level + 1)
                 is_unknown = isinstance(chunk, Value) and not is_known_value(chunk.name)
@@ -640,7 +734,9 @@ class _Parser:
         name, *made = [self._argument(macro, part, level=level + 1) for part in parts]
         if scope is not None:
             made.append((scope,))
-        return VariableMacro(operation, is_global, name, tuple(made)) if name else None
+        if not name and operation not in ("get", "get_key", "has", "delete"):
+            return None
+        return VariableMacro(operation, is_global, name, tuple(made))
 
     def _short_form(self, macro: _Macro, *, level: int) -> VariableMacro | None:
         """Return the chunk of the short form of a variable, such as `{{.name ?? none}}`."""
@@ -650,11 +746,15 @@ class _Parser:
         found = _OPERATOR.match(self._text, macro.after, limit)
         operation, count = _OPERATORS[found[1] if found else ""]
         after = found.end() if found else macro.after
-        is_blank = not self._text[after:stop].strip()
-        if not count and not is_blank:
+        if not count and not _IGNORED.fullmatch(self._text, after, stop):
             return None
-        value = (self._argument(macro, (after, stop), level=level + 1, scopes=False),) * count
-        return VariableMacro(operation, macro.name == "$", (head["variable"],), value)
+        value = self._argument(macro, (after, stop), level=level + 1, is_value=True)
+        if all(isinstance(chunk, str) for chunk in value):
+            value = ("".join(map(str, value)).strip(),)
+        else:
+            value = (Scoped(value),)
+        name = (head["variable"] or "",)
+        return VariableMacro(operation, macro.name == "$", name, (value,) * count)
 
 
 _GLOBALS: Final[Mapping[str, tuple[str, bool]]] = {
@@ -664,11 +764,9 @@ _GLOBALS: Final[Mapping[str, tuple[str, bool]]] = {
 """For each macro of a variable: the macro for a local variable, and True if it is of a global."""
 
 
-def _most_arguments(name: str) -> int:
-    """Return the most arguments of a known macro; 0 for any other."""
-    if name in _GLOBALS:
-        return 1 + _VARIABLE_MACROS[_GLOBALS[name][0]][1]
-    return _ARITIES.get(name, (0, 0))[1]
+def _spans_between(spans: Sequence[_Span], start: int, stop: int) -> Sequence[_Span]:
+    begin = bisect_left(spans, start, key=_START)
+    return spans[begin : bisect_left(spans, stop, lo=begin, key=_START)]
 
 
 def _split_else(scope: Sequence[_Item], text: str) -> tuple[Sequence[_Item], Sequence[_Item]]:
@@ -679,10 +777,10 @@ def _split_else(scope: Sequence[_Item], text: str) -> tuple[Sequence[_Item], Seq
     return scope, ()
 
 
-def _literal_chunks(text: str, *, v1_names: bool) -> Iterator[Chunk]:
+def _literal_chunks(text: str, *, imported: bool) -> Iterator[Chunk]:
     """Yield a literal text, with `<USER>`, `<BOT>` and `<CHAR>` as values if these are macros."""
     done = 0
-    for found in _V1_NAME.finditer(text) if v1_names and "<" in text else ():
+    for found in _V1_NAME.finditer(text) if imported and "<" in text else ():
         if found.start() > done:
             yield text[done : found.start()]
         yield Value(_V1_NAMES[found[1].lower()], found[0])
@@ -691,16 +789,15 @@ def _literal_chunks(text: str, *, v1_names: bool) -> Iterator[Chunk]:
         yield text[done:]
 
 
-def _unescape(text: str) -> str:
-    """Return a literal text with its escaped braces as braces."""
-    return text.replace("\\{", "{").replace("\\}", "}") if "\\" in text else text
-
-
 def _without_escapes(chunks: Chunks) -> Chunks:
     return tuple([c.replace("\\,", ",") if isinstance(c, str) else c for c in chunks])
 
 
 _SEPARATING: Final = {"::": re.compile("::"), ",": re.compile(r"\\,|,")}
+_IGNORED: Final = re.compile(r"\s*(?:[!?~>#/]|[A-Za-z][\w-]*[^\s:|}]*)?\s*", re.ASCII)
+_TRIM: Final = "{{trim}}"
+_USUAL_TIME: Final = "YYYY-MM-DDTHH:mm:ssZ"
+_OPENS_NONE: Final = re.compile(r"\{\{(?:\s*[!?~>#/])*")
 _INDENT: Final = re.compile(r"[^\S\n]*\n([^\S\n]+)")
 _V1_NAME: Final = re.compile(r"<((?ai:user|bot|char))>")
 _V1_NAMES: Final = {"user": "user", "bot": "char", "char": "char"}

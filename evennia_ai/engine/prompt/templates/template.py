@@ -296,7 +296,7 @@ def _compiled(source: str, trust: Trust) -> Template:
         raise TemplateError(
             f"has {count} macros, and {MAX_MACROS} are the limit; split it into several"
         )
-    text = split_macros(source, v1_names=imported)
+    text = split_macros(source, imported=imported)
     if imported or not (text.foreign or "{%" in source or "{#" in source):
         uses = uses_of(text.chunks)
         return Template(
@@ -329,7 +329,7 @@ def expand_imported(text: str, *, values: Mapping[str, str], dice: Dice) -> str:
     """Expand the macros of an imported text. Unknown names stay as written."""
     if count_macros(text) > MAX_MACROS:
         return text
-    chunks = split_macros(text, v1_names=False).chunks
+    chunks = split_macros(text, imported=False).chunks
     uses = uses_of(chunks)
     template = Template(
         source=text,

@@ -35,7 +35,7 @@ def unknown_macros(text: str, *, known: frozenset[str] = KNOWN_NAMES) -> tuple[s
 
 
 def _unknown(text: str, known: frozenset[str]) -> Iterator[str]:
-    split = split_macros(text, v1_names=True)
+    split = split_macros(text, imported=True)
     yield from split.foreign
     for chunk in nested_chunks(split.chunks):
         if isinstance(chunk, Value) and not (chunk.name in known or chunk.name.startswith(OUTLET)):

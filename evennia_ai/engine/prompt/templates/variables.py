@@ -178,12 +178,12 @@ def as_shown(value: str) -> str:
     return value if number is None else _written(number) or value
 
 
-_FALSE: Final = frozenset({"", "false", "off", "0"})
+_FALSE: Final = frozenset({"false", "off", "0"})
 
 
 def is_true(text: str) -> bool:
-    """True unless a text is empty, `false`, `off` or `0`, in any case and with blanks around it."""
-    return text.strip().lower() not in _FALSE
+    """True unless a text is empty, or `false`, `off` or `0` in any case and with blanks around."""
+    return bool(text) and text.strip().lower() not in _FALSE
 
 
 # Returns an argument of an operation. An argument is only expanded if the operation needs it.
@@ -292,6 +292,8 @@ def _json(value: Any) -> str:
 
 def _get_key(variables: Variables, variable: Variable, argument: Argument) -> str:
     value, key = _container(variables, variable), argument(0)
+    if value is None:
+        return _get(variables, variable, argument)
     found, index = None, _index(key)
     if isinstance(value, dict):
         found = value.get(key)

@@ -52,7 +52,7 @@ def rendered(text: str, now: str) -> str:
         ),
         # Macros that are no valid time macro, or that have no clock, stay as written.
         ("{{time_UTC+24}}{{datetimeformat}}", NOW, None),
-        ("{{datetimeformat::}}{{datetimeformat  }}{{datetimeformatX}}", NOW, None),
+        ("{{datetimeformat  }}{{datetimeformatX}}", NOW, None),
         ("{{time}}{{datetimeformat HH}}{{time_UTC+1}}", "", None),
     ],
 )

@@ -70,7 +70,11 @@ def expanded(text: str, *, turn: str = "1:0", conversation: str = "1") -> str:
         ("{{if .none}}yes{{else}} no {{/if}}.", "no."),
         ("{{#if off}}yes{{else}} no {{/if}}.", " no ."),
         ("{{if 0}}a{{/if}}{{if FALSE}}b{{/if}}{{if no}}c{{/if}}{{if weather}}d{{/if}}", "cd"),
-        ("{{if::{{user}}::yes}}{{if}}a{{/if}}{{if user::a}}", "yes{{if}}a{{/if}}{{if user::a}}"),
+        ("{{if::{{user}}::yes}}{{if user::a}}", "yes{{if user::a}}"),
+        (
+            "{{if}}a{{/if}}{{weather::{{setvar::a}}::{{/setvar}}}}",
+            "{{if}}a{{/if}}{{weather::{{setvar::a}}::{{/setvar}}}}",
+        ),
         ("{{if a}}{{if 0}}b{{else}}c{{/if}}{{else}}d{{else}}e{{/if}}", "c"),
         ("{{if 0}}b{{else}}c{{else}}d{{/if}}{{/if}}{{else}}", "cd{{/if}}"),
         ("{{if 0}}{{setvar::a::1}}{{/if}}{{if 1}}{{setvar::b::2}}{{/if}}[{{.a}}{{.b}}]", "[2]"),
@@ -79,10 +83,14 @@ def expanded(text: str, *, turn: str = "1:0", conversation: str = "1") -> str:
         ("{{#setvar::a}} one {{/setvar}}[{{.a}}]", "[ one ]"),
         ("{{setvar::a}}x{{setvar::b}}y{{/setvar}}z{{/setvar}}{{.a}}{{.b}}", "xzy"),
         ("{{reverse}} {{user}} {{/reverse}}{{trim}} b {{/trim}}", "annAb"),
+        # A macro with all its arguments takes no scope. An unknown one loses its end.
+        ("{{getvar::a}}x{{/getvar}}", "{{getvar::a}}x{{/getvar}}"),
         (
-            "{{getvar::a}}x{{/getvar}}{{weather}}y{{/weather}}",
-            "x{{/getvar}}{{weather}}y{{/weather}}",
+            "{{user}}{{user}}x{{/user}}{{random}}{{/random}}",
+            "{{user}}Annax{{/user}}{{random}}{{/random}}",
         ),
+        ("{{weather}} <USER> {{/weather}}", "{{weather}}Anna}}"),
+        ("{{if 1}}{{trim}}a{{else}}b{{/trim}}{{/if}}", "a"),
         ("{{setvar::a}}{{if 1}}b{{/setvar}}c{{/if}}[{{.a}}]", "c{{/if}}[{{if 1}}b]"),
         # Short forms of variables
         ("{{.a = 3}}{{.a += 2}}{{.a}}{{ .a++ }}{{.a--}}{{.a -= 1}}{{.a}}", "5654"),
@@ -93,10 +101,23 @@ def expanded(text: str, *, turn: str = "1:0", conversation: str = "1") -> str:
             "truefalsetruefalsefalse",
         ),
         ("{{$a = 1}}{{.a = 2}}{{$a}}{{getglobalvar::a}}{{.a-b = 3}}{{.a-b}}", "113"),
-        ("{{.1a}}{{.a b}}", "{{.1a}}{{.a b}}"),
+        ("{{.1a}}{{.a, b}}{{.a b c}}{{.a b = 1}}", "{{.1a}}{{.a, b}}{{.a b c}}{{.a b = 1}}"),
+        ("{{.a = 1}}{{.a b}}{{.a++ c}}{{.}}", "12"),
+        ("{{.a = {{space}}x{{newline}}}}[{{.a}}]", "[x]"),
+        ("{{.a ?? {{{user}}|{{.a ?? {{=}}|{{.a ?? {{ !}}", "{{}}{user|{{}}=|{{ !}}"),
+        ("{{getvar::}}{{hasvar::}}{{incvar::}}", "false{{incvar::}}"),
         ("{{.a ?? {{setvar::b::1}}x}}{{.a = 1}}{{.a ?? {{setvar::c::2}}}}[{{.b}}{{.c}}]", "x1[1]"),
         ("{{setvar::l::[1,2]}}{{setvarkey::l::1::b}}{{.l}}{{getvarkey::l::1}}", '[1,"b"]b'),
         ("{{setvar::a::}}{{hasvar::a}}{{deletevar::a}}{{varexists::a}}", "truefalse"),
+        # Signs after a name are ignored. Braces inside a macro open another only before a name.
+        ("{{user's}}{{user.name}}{{useré}} {{user.name x}}", "AnnaAnnaAnna {{user.name x}}"),
+        ("{{setvar.x::a::7}}{{getvar!::a}}{{user{{user}}}}", "7Anna}}"),
+        ("{{reverse::{{=}}}} {{reverse::{{1}}}} {{reverse::a{\\b}}", "={{}} 1{{}} b{a"),
+        ("{{reverse|a}}{{reverse::{{trim}}}}", "a|}}mirt{{"),
+        (
+            "{{newline::x}}{{space::-1}}{{newline::{{user}}}}",
+            "{{newline::x}}{{space::-1}}{{newline::Anna}}",
+        ),
         # Other forms: one argument after a blank or a colon, flags, escaped braces
         ("{{setvar::a::7}}{{getvar a}}{{getvar:a}}{{ getvar :: a }}{{!user}}", "777Anna"),
         (r"\{user\} {\{user}} a\{b", "{user} {{user}} a{b"),
@@ -110,8 +131,11 @@ def expanded(text: str, *, turn: str = "1:0", conversation: str = "1") -> str:
         ("a{{ // }}\nb\n{{ /// }}c{{comment}}d{{/comment}}e", "ace"),
         ("a{{//}}b{{// c}}d{{//}}e{{///}}f{{///}}g", "ag"),
         ("a{{// b}}c{{//}}d{{///}}e", "ace"),
-        ("a{{//}}b", "ab"),
-        ("a{{///}}b{{///}}c", "abc"),
+        # A remark has one text. Macros in it that change variables are run.
+        ("a{{//}}b{{// }}c{{///}}{{///}}{{///}}d", "a{{///}}d"),
+        ("{{//}}a{{// }}", "{{//}}a{{// }}"),
+        ("{{//::a::b}}{{comment}}a{{///}}", "{{//::a::b}}{{comment}}a{{///}}"),
+        ("{{// {{user}} {{setvar::a::1}}}}{{//}}{{if 1}}{{.a++}}{{/if}}{{///}}{{.a}}", "2"),
         ("{{random::a{{//}}b{{///}}::a{{// ::}}}}", "a"),
         ("one\n{{noop}}{{trim}}\ntwo", "onetwo"),
         ("one\n\n{{trim}}\n{{setvar::a::1}}\r\n{{trim}}\ntwo{{noop}}", "onetwo"),
@@ -127,7 +151,7 @@ def expanded(text: str, *, turn: str = "1:0", conversation: str = "1") -> str:
         ("{{pick:a\\,b}}{{pick::c\\,d}}", "a,bc,d"),
         ("{{reverse:\U0001f409\u00e9}}", "\u00e9\U0001f409"),
         ("{{original}}", "{{original}}"),
-        ("{{comment}} {{roll}}", " {{roll}}"),
+        ("{{comment}} {{roll}}", "{{comment}} {{roll}}"),
         ("{user} {{user", "{user} {{user"),
         ("{{unknown:thing}}", "{{unknown:thing}}"),
         ("{{ }}", "{{ }}"),
@@ -195,10 +219,12 @@ def _around(head: str, inner: list[tuple[str, str]]) -> tuple[str, str]:
     if head == "//":
         return f"{{{{//}}}}{held}{{{{///}}}}", ""
     written = f"{{{{{head}{held}}}}}"
-    if head == "// ":
+    if head == "// x":
         return written, ""
+    if head == "if ":  # expands nothing, because it has no branch
+        return written, written.replace("<USER>", "Anna")
     given = "".join(made for _, made in inner)
-    if head in ("weather::", "if "):
+    if head == "weather::":
         return written, f"{{{{{head}{given}}}}}"
     return written, given[::-1] if head == "reverse:" else given
 
@@ -215,7 +241,7 @@ _NODES: st.SearchStrategy[tuple[str, str]] = st.recursive(
     lambda inner: st.builds(
         _around,
         st.sampled_from(
-            ["random:", "random::", "pick:", "pick::", "reverse:", "weather::", "if ", "// ", "//"]
+            ["random:", "random::", "pick:", "pick::", "reverse:", "weather::", "if ", "// x", "//"]
         ),
         st.lists(inner, min_size=1, max_size=3),
     ),

@@ -85,7 +85,7 @@ def test_template_work_is_proportional_to_the_number_of_macros(name: str) -> Non
 
 def test_many_dice_macros_need_more_work_than_one_dice_macro() -> None:
     one, many = (
-        work_of(split_macros(f"{{{{roll:{n}d6}}}}", v1_names=False).chunks) for n in (1, 100)
+        work_of(split_macros(f"{{{{roll:{n}d6}}}}", imported=False).chunks) for n in (1, 100)
     )
     assert many > 5 * one
 
@@ -138,7 +138,7 @@ def test_template_logic_is_charged_for_macros_syntax_and_values() -> None:
         return meter.spent
 
     plain = spent("{% if user %}x{% endif %}")
-    dice = work_of(split_macros("{{roll:6}}", v1_names=False).chunks)
+    dice = work_of(split_macros("{{roll:6}}", imported=False).chunks)
     assert spent("{% if user %}x{% endif %}" + "{{roll:6}}" * 9) > plain + 9 * dice
     assert spent("{% if user %}x{% endif %}" * 9) > plain + 9 * 5
     assert spent("{% if long | upper | lower == 'x' %}x{% endif %}") > plain + 3 * 1_000 // 7
