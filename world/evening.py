@@ -17,7 +17,7 @@ from evennia.scripts.scripts import DefaultScript
 from evennia.server.sessionhandler import SESSIONS
 
 from evennia_ai import happened
-from evennia_ai.engine.lorebook.conditions import Fact
+from evennia_ai.engine.prompt.conditions import Fact
 from evennia_ai.npc.mind.handler import HABITS
 from evennia_ai.npc.senses.events import Event
 from evennia_ai.npc.senses.presence import NPC, object_of
