@@ -25,7 +25,7 @@ from tests.acceptance.games import builder_beside_npc, logs_of, shown, untouched
 from tests.cli.forked_games import ForkedGame
 from tests.cli.processes import environment
 from tests.docs.fences import REFUSED, blocks, typed_lines
-from tests.docs.test_tutorial import steps
+from tests.docs.test_tutorial import FROM_NOTHING, steps
 from tests.engine.history.builders import recorded
 
 FIRST_STEPS = {
@@ -97,7 +97,7 @@ def test_first_steps_of_the_documentation_work_over_telnet(game, first):
 def test_every_web_page_answers_200_after_the_tutorial(game, first):
     with builder_beside_npc(game) as builder:
         corrected = ""
-        for typed, _ in steps():
+        for typed, _ in steps(FROM_NOTHING):
             line = re.sub(r"#\d+", f"#{corrected}", typed)
             told = shown(builder, line, until=_until(typed))
             assert not REFUSED.search(told), f"{line}: {told}"

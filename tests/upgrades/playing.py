@@ -18,7 +18,7 @@ from typing import Final
 from server.evennia_process import Evennia
 from tests.acceptance.games import DATABASE, builder_beside_npc, copied_game, reload, shown, started
 from tests.docs.fences import REFUSED
-from tests.docs.test_tutorial import steps
+from tests.docs.test_tutorial import FROM_NOTHING, steps
 
 SETTINGS: Final = """
 EVENNIA_AI_COOLDOWN_SECONDS = 0.0
@@ -58,7 +58,7 @@ EVENING: Final = (
 def play_evening(game: Evennia) -> list[str]:
     """Type the tutorial and the lines of `EVENING`; return what each line printed."""
     told, corrected = [], ""
-    lines = [(typed, _end_of(typed)) for typed, _ in steps()]
+    lines = [(typed, _end_of(typed)) for typed, _ in steps(FROM_NOTHING)]
     with builder_beside_npc(game) as builder:
         for typed, end in [*lines, *EVENING]:
             line = re.sub(r"#\d+", f"#{corrected}", typed)
