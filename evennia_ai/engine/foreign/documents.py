@@ -1,7 +1,8 @@
 """Parse the text of a foreign file to plain values, as strict JSON or safe YAML.
 
-Things that other parsers accept silently are refused: duplicate keys, NaN and infinity, unlimited
-nesting, lone surrogates, and YAML aliases, with which a small file can expand to a huge one.
+Things that other parsers accept silently are refused: NaN and infinity, unlimited nesting, lone
+surrogates, and YAML aliases, with which a small file can expand to a huge one. Duplicate keys are
+refused in YAML and in files of our own; in JSON of other programs they become notices.
 Accepted values are plain JSON values, nested at most `MAX_NESTING` deep, with finite numbers of
 ordinary size. Slow parsers report their progress: the current task and how much of it is done.
 """

@@ -5,8 +5,8 @@ reload, and they are cached. `npc.mind.emergency` cancels running calls.
 
 Calls, tokens and money are limited per minute, day or month (`services.llm.quotas`), for each
 player, each NPC and the whole game. They are counted in memory. The use of today and the money of
-this month are read once from the tables of calls, so a reload does not reset them. An NPC refuses
-in character, and only now and then. Builders see the numbers.
+this month are read once from the tables of calls, so a reload does not reset them. Whoever
+wants to ask reads the refusal here; `npc.mind.pending_answer` says it in character.
 """
 
 from collections.abc import Callable, Mapping

@@ -19,7 +19,7 @@ from evennia_ai.engine.prompt.report import (
     token_shares,
 )
 from evennia_ai.engine.prompt.trace import Verdict
-from evennia_ai.npc.views.why import Because, marked_spans
+from evennia_ai.npc.views.lore_reasons import Because, marked_spans
 
 BAR_CELLS: Final = 1000
 MOST_ITEMS: Final = 50

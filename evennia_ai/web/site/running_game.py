@@ -52,8 +52,8 @@ from evennia_ai.npc.tools.knowledge import USUAL_HITS
 from evennia_ai.npc.tools.registry import choice_of, choose_tools
 from evennia_ai.npc.turn.rehearsal import Rehearsed, rehearse
 from evennia_ai.npc.views.looking import foreseen_report
+from evennia_ai.npc.views.lore_reasons import Because, titles_of, why_active
 from evennia_ai.npc.views.parse_cache import read_ahead
-from evennia_ai.npc.views.why import Because, titles_of, why_active
 from evennia_ai.store.authored.cards import StoredCard
 from evennia_ai.store.erasing import Forgotten, forget_person
 from evennia_ai.store.history import branches, turns

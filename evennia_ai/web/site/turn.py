@@ -27,10 +27,10 @@ from evennia_ai.npc.views.looking import (
     visible_past,
     visible_revisions,
 )
+from evennia_ai.npc.views.lore_reasons import Because, titles_of, why_active
 from evennia_ai.npc.views.recomposing import NotReadBackError, PastInputs, PastReader, compare_turn
 from evennia_ai.npc.views.trials import Trial, places
 from evennia_ai.npc.views.visibility import Seer
-from evennia_ai.npc.views.why import Because, titles_of, why_active
 from evennia_ai.store import model_calls
 from evennia_ai.store.history import past_turns, record_rows, turns
 from evennia_ai.store.history.branches import npc_of

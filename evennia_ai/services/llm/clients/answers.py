@@ -449,7 +449,6 @@ def failed_with_status(
         words: The server's explanation for people.
         headers: The headers of the response, with names in lower case.
         body: The response as JSON, or None.
-        extra: The names of fields in the request that come from `extra` of the profile.
     """
     wait = retry_after_seconds(headers)
     error = failure(

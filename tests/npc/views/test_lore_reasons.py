@@ -5,7 +5,7 @@ import pytest
 from evennia_ai.engine.compose import compose_with_lore
 from evennia_ai.engine.prompt.components import GAME
 from evennia_ai.npc.views.looking import past_reader
-from evennia_ai.npc.views.why import Because, marked_spans, why_active
+from evennia_ai.npc.views.lore_reasons import Because, marked_spans, why_active
 from evennia_ai.store.history import turns
 from tests.npc.scripted_games import a_book, an_entry
 
