@@ -277,9 +277,9 @@ class ScriptRun:
         Args:
             text: The text.
             placement: The kind of the text.
-            depth: The number of messages after it; None if it has no depth.
+            depth: The number of messages after the text; None if it has no depth.
             where: The name of the text in the trace.
-            memo: A cache that belongs to the text.
+            memo: The cache of the text, in which the result is kept.
         """
         for bound in self._of[placement]:
             if text and bound.script.runs_at(depth):

@@ -1,8 +1,8 @@
-"""Kept cases: good answers of NPCs, each in one YAML file with what must hold of its prompt.
+"""Kept answers (test cases): good answers of NPCs, each in a YAML file with a check of its prompt.
 
-A case has the inputs of one turn that no builder writes: the event, the history, facts of the
-moment, memories, dice and the time. Cards, lore, components, notes, presets and settings are not in
-it: a check composes the case with those that the game has now. The file is data: it is read
+The file has the inputs of one turn that no builder writes: the event, the history, facts of the
+moment, memories, dice and the time. It has no cards, lore, components, notes, presets or settings:
+a check composes the prompt again with those that the game has now. The file is data: it is read
 strictly, and nothing in it is run.
 """
 
@@ -170,7 +170,7 @@ class ExpectedMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
-    """What must hold of the prompt of a case. At least one of the fields must be given."""
+    """The conditions that the prompt of a kept answer must meet. At least one must be given."""
 
     active: tuple[str, ...] = ()
     """Entries of lore that must be active: by name, or as `lore:harbour#5`."""
@@ -189,7 +189,7 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptCase:
-    """A good answer of an NPC: the inputs of its turn, the reply, and what must hold."""
+    """A kept answer of an NPC: the inputs of its turn, the reply, and conditions for its prompt."""
 
     about: str = ""
     npc: Named
@@ -213,13 +213,13 @@ class KeptCase:
 
 
 class _Versioned(BaseModel):
-    """The version of a case, read first: other versions may have other keys."""
+    """The format version of the file, read first: files of other versions may have other keys."""
 
     kept: Any = None
 
 
 class _File(BaseModel):
-    """A case as it is in its file."""
+    """A kept answer as it is in its file."""
 
     model_config = ConfigDict(
         strict=True, extra="forbid", ser_json_inf_nan="constants", defer_build=True
@@ -230,31 +230,32 @@ class _File(BaseModel):
 
 
 def case_text(case: KeptCase) -> str:
-    """Return a case as the text of its file.
+    """Return the text of the file for a kept answer.
 
     Raises:
-        FormatError: A value of the case cannot be written.
+        FormatError: A value cannot be written.
     """
     made = _File.model_construct(case=case)
     try:
         written = made.model_dump(mode="json", exclude_defaults=True, warnings="error")
     except (PydanticSerializationError, UnicodeError) as error:
-        raise FormatError(KIND, f"the case cannot be written: {one_line(str(error))}") from error
+        problem = f"the kept answer cannot be written: {one_line(str(error))}"
+        raise FormatError(KIND, problem) from error
     return yaml_of({"kept": VERSION, **written["case"]})
 
 
 def read_case(path: Path) -> KeptCase:
-    """Read the case in a file.
+    """Read a kept answer from a file.
 
     Raises:
-        FormatError: The file is not a case that this version reads. The message names the file, and
-            the line if possible.
+        FormatError: This version cannot read the file. The message names the file, and the line if
+            possible.
     """
     return parse_case(read_text(path, kind=KIND), where=str(path))
 
 
 def parse_case(text: str, *, where: str) -> KeptCase:
-    """Read a case from the text of its file. `where` names the file in errors."""
+    """Read a kept answer from the text of its file. `where` names the file in errors."""
     values = read_yaml(text, kind=KIND, where=where)
     if not isinstance(values, dict):
         raise FormatError(KIND, f"{where}: is no kept case; ai/keep writes one")
@@ -290,16 +291,16 @@ class ItemChange:
 
     how: str
     item: str
-    """Its origin, and the name of an entry of lore."""
+    """The origin of the text; for a lore entry also the entry's name."""
     tokens: int
-    """The tokens of the prompt that it adds; negative if it takes some away."""
+    """The tokens that the change adds to the prompt; negative if it removes tokens."""
     why: str = ""
-    """The reason for which it entered or was left out."""
+    """The reason why the text entered the prompt or was left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseChange:
-    """How the prompt of a case differs from what must hold."""
+    """How the prompt of a kept answer has changed, and which conditions it no longer meets."""
 
     tokens_before: int | None
     tokens: int

@@ -432,9 +432,10 @@ class Models:
     def of_role(
         self, role: ModelRole, *, settings: NPCSettings | None = None
     ) -> tuple[Access, ...]:
-        """Return the models of a role, in the order in which they are tried. Never empty.
+        """Return the models for a role such as "speaker", in the order in which they are tried.
 
-        An NPC's settings may choose the speaker. A profile that no longer exists is skipped.
+        There is always at least one. The settings of an NPC may choose the profiles with which it
+        speaks. Profiles that no longer exist are skipped.
         """
         names = self._roles[role]
         if settings is None or role != "speaker":

@@ -443,9 +443,13 @@ def _erase_learnt_in(place_ref: str, *, by: Actor, doing: str) -> int:
 def _erase_memories(
     revisions: Any, *, by: Actor, is_gone: Callable[[Memory], bool], doing: str
 ) -> int:
-    """Erase the words of these revisions and remove the memories.
+    """Erase the words of these revisions of memories, and remove the memories.
 
-    Return how many memories there were.
+    Args:
+        is_gone: Decides which memories of the NPCs are removed.
+
+    Returns:
+        The number of memories to which the revisions belonged.
     """
     with changing(MEMORIES, doing, by=by):
         ids, npc_refs = _ids(revisions), set(revisions.values_list("npc_ref", flat=True))

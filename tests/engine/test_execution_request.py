@@ -202,7 +202,7 @@ LISTED = ("inputs", "components", "listed")
     [
         (("model",), "x", "model: Extra inputs are not permitted"),
         (("inputs", "rules", "budget", "tokens"), 5, ".budget.tokens: there is no such field"),
-        (("inputs", "event", "memo"), {}, "inputs.event.memo: a memo is not a field"),
+        (("inputs", "event", "memo"), {}, "inputs.event.memo: is the name of an internal cache"),
         (("inputs", "event", "role"), "god", "inputs.event.role: must be 'system', 'user', "),
         (("inputs", "cut"), "9", "inputs.cut: must be a whole number"),
         (("inputs", "cut"), True, "inputs.cut: must be a whole number"),

@@ -111,7 +111,7 @@ class TestForgettingAPerson:
         OBSERVE.refuse_stale(job)
         forget_person(ANNA, by=trusted("Mira"))
 
-        with pytest.raises(StaleError, match="was observed since"):
+        with pytest.raises(StaleError, match="another memory job has read conversation"):
             OBSERVE.refuse_stale(job)
 
     @pytest.mark.parametrize("npc_ref", [None, NPC])

@@ -86,8 +86,8 @@ def test_new_character_lives_in_the_chosen_room_and_greets(played, builder):
     [
         ({"name": " "}, "name"),
         ({"name": "Oren"}, "An NPC called Oren exists already"),
-        ({"room": "999999"}, "room with the number"),
-        ({"room": "{npc}"}, "room with the number"),
+        ({"room": "999999"}, "room with the database number"),
+        ({"room": "{npc}"}, "room with the database number"),
         ({"description": "{% for %}"}, ""),
     ],
 )

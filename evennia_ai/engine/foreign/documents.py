@@ -569,7 +569,9 @@ def read_json(text: str, *, kind: str, where: str) -> Any:
     """
     values, duplicates = parse_json(text, kind=kind, where=where)
     if duplicates:
-        raise FormatError(kind, f"{where}: {duplicates[0].partition(';')[0]}; leave one out")
+        raise FormatError(
+            kind, f"{where}: {duplicates[0].partition(';')[0]}; remove one of the two"
+        )
     return values
 
 

@@ -85,8 +85,9 @@ BOOKKEEPING: Final = frozenset(
 class NewRecord:
     """A record that is not stored yet.
 
-    `name` is the name of the speaker, or "". `meta` holds JSON values. Characters that cannot be
-    stored are replaced with U+FFFD when the object is created, so that prompts show what is stored.
+    `name` is the name of the speaker, or "". `meta` has further facts as JSON values. Characters
+    that cannot be stored are replaced with U+FFFD when the object is created, so that prompts show
+    what is stored.
     """
 
     kind: RecordKind
@@ -104,11 +105,12 @@ class NewRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A stored record of a conversation."""
+    """One stored entry of a conversation's history, such as a line of speech or a tool call."""
 
     id: str
     conversation: int
     segment: int
+    """The part of the conversation. A compaction or a builder's change begins a new one."""
     seq: int
     """The number of the record in its segment, counted from 1."""
     kind: RecordKind
@@ -116,6 +118,7 @@ class Record:
     name: str
     body: str
     meta: Mapping[str, Any]
+    """Further facts about the record, as JSON values by key."""
     content_sha256: str
     """The hash of the record's name, body and meta."""
     sha256: str

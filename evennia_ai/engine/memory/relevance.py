@@ -160,8 +160,8 @@ def score_relevance(
     if words[best] >= SURE_SCORE and weights.second_percent:
         named = [memory.names_in(weights.languages) for memory in memories]
         if names := _names_to_follow(texts, named, best=best, said=said):
-            # Scale the scores of shared names so that the highest becomes 1. The best memory gets
-            # 0, because the names were taken from that memory.
+            # The names come from the best memory, so that memory itself scores 0 here. The scores
+            # of the others are scaled so that the highest becomes 1.
             shared = _shared_word_scores(texts, names)
             shared[best] = 0.0
             most = max(shared)

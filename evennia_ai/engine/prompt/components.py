@@ -34,7 +34,7 @@ MAX_CONTENT: Final = 200_000
 DEFAULT_ORDER: Final = 100
 CONTAINED_PRIORITY: Final = 50
 """The budget priority of untrusted texts. It is lower than the 100 of a game's own texts, so that
-contained texts cannot displace them."""
+untrusted texts cannot displace them."""
 
 _Key = Annotated[
     str,

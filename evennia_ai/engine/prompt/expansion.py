@@ -433,7 +433,7 @@ class CompiledComponents:
         work is enough here, it is enough in the order of the prompt.
         """
         effects, before, now, left = {**last.effects}, last.before, filling.state, last.left
-        work = [  # of the game's own texts, and of contained texts
+        work = [  # of trusted texts, and of contained (untrusted) texts
             now.work + left.work - before.work,
             now.work_contained + left.work_contained - before.work_contained,
         ]

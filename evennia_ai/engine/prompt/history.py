@@ -262,12 +262,12 @@ class _Log:
         self.memo = Memo()
         self.earlier = earlier
         self.is_plain = True  # becomes False with the first bookkeeping record or tool call
-        # The absolute indexes of some kinds of messages, in ascending order:
-        self.bookkeeping: list[int] = []  # indexes of messages that depths do not count
-        self.movement: list[int] = []  # indexes of messages about arrivals and departures
-        self.users: list[int] = []  # indexes of messages of role user
-        self.replies: list[int] = []  # indexes of replies of the NPC
-        self.staying: dict[str, list[int]] = {}  # indexes of persistent texts, by kind
+        # The next five lists hold indexes of messages in the whole history, in ascending order.
+        self.bookkeeping: list[int] = []  # messages that do not count as depth, such as facts
+        self.movement: list[int] = []  # messages about arrivals and departures
+        self.users: list[int] = []  # messages of role user
+        self.replies: list[int] = []  # replies of the NPC
+        self.staying: dict[str, list[int]] = {}  # persistent texts, by kind
         self._sums: dict[TokenCounter, _Sums] = {}
         self.append(messages)
 

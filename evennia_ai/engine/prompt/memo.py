@@ -24,7 +24,10 @@ S = TypeVar("S")
 
 
 class Slot(Generic[T]):
-    """A key for one kind of cached result in memos. Slots with equal names are still different."""
+    """A key for one kind of cached result in memos. Two slots are never equal.
+
+    The name is only shown to developers.
+    """
 
     __slots__ = ("name",)
 
@@ -53,7 +56,7 @@ class Memo(dict[Slot[Any], Any]):
 
 
 def _refuse_memo(_: Any) -> Any:
-    raise ValueError("a memo is not a field")
+    raise ValueError("is the name of an internal cache, not a field; remove it")
 
 
 KeptMemo = Annotated[Memo, Field(exclude=True), PlainValidator(_refuse_memo)]
@@ -61,10 +64,10 @@ KeptMemo = Annotated[Memo, Field(exclude=True), PlainValidator(_refuse_memo)]
 
 
 class SpentMemo(Memo):
-    """The memo of a value that was dropped from its cache. It stores nothing new.
+    """A memo that accepts no new results, for a value that is no longer needed.
 
-    Code that still has the value can go on using it. If its memo stored results that refer back to
-    the value, they would form a cycle that only the garbage collector could free.
+    Code that still holds the value can go on using it. A new result might refer back to the value.
+    The two would form a reference cycle, which only the garbage collector could free.
     """
 
     __slots__ = ()
@@ -82,12 +85,12 @@ _MEMO: Final = attrgetter("memo")
 
 
 def cached_values(values: Sequence[S], slot: Slot[T]) -> list[T | None]:
-    """Return for each value the result in this slot of its memo; None where there is none."""
+    """Return the cached result of each value in this slot; None for a value without one."""
     return list(map(dict.get, map(_MEMO, values), repeat(slot)))
 
 
 def cached_or_made(values: Sequence[S], slot: Slot[T], make: Callable[[S], T]) -> list[T]:
-    """Return for each value the result in this slot of its memo; `make` computes a missing result.
+    """Return the cached result of each value in this slot. `make` computes missing results.
 
     A turn does this for hundreds of messages. One call for all of them avoids a function call for
     each, which would take longer than the rest.
@@ -97,9 +100,9 @@ def cached_or_made(values: Sequence[S], slot: Slot[T], make: Callable[[S], T]) -
 
 
 def clear_memo(memo: Memo, *, but: Slot[Any] | None = None) -> None:
-    """Clear a memo, and the memos of the results in it.
+    """Remove all cached results from a memo, and from the memos of these results.
 
-    Results that are needed later are computed again.
+    Code that needs a result later computes it again.
 
     Args:
         memo: The memo to clear.

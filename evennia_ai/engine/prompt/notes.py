@@ -34,8 +34,8 @@ NotePlace = Annotated[
 ]
 """The place of a note next to a component, as a builder writes it: `before` or `after` a key."""
 
-# A cache in the memo of a note's message: the shared message next to a component, and the note's
-# fragment there
+# A cache in the memo of a note's message, for a note next to a component: the message that the note
+# shares with other texts there, and the note's fragment in it.
 _BESIDE: Final = Slot[tuple[SharedMessage, Fragment]]("beside")
 _MOST_BESIDE: Final = 999_999
 SUMMARY: Final = "summary"

@@ -38,8 +38,8 @@ _SPEAKER: Final = "speaker"
 _SAID: Final = SAID_LAST | {_SPEAKER}  # values with words of people or with the speaker's name
 
 
-# A cache in the memo of a message: its fragment at an allowed place, after the inputs of that
-# result
+# A cache in the memo of a message: the inputs of a move, and the message's fragment at the allowed
+# place to which it was moved.
 _MOVED: Final = Slot[tuple[tuple[Claim, str, Layout, TokenCounter], Fragment]]("moved")
 
 

@@ -122,8 +122,9 @@ SQUEEZED: Final = (
 APART: Final = re.compile(r"(?<!\w)(?:\w[\s._*~-]{1,3}+){7,}+\w?")
 
 # The marks that chat templates put between speakers, and headings that imitate these marks. Each
-# row is a string that the text must contain, and a pattern. The patterns ignore letter case only in
-# their inner parts, because a pattern that begins with a fixed character is much faster.
+# row has a fixed string and a pattern. The pattern is tried only on texts with the fixed string,
+# which is quick to find. Patterns ignore letter case only after their first character, because
+# Python finds a first character of fixed case much faster.
 ROLE_MARKS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     ("<|", re.compile(r"<\|(?i:[a-z_]{2,30}\|>)")),
     ("[", re.compile(r"\[(?i:/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS)\])")),

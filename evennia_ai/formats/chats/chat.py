@@ -229,7 +229,7 @@ class _Lines:
         except FormatError as error:
             raise _UnreadableLineError(KIND, error.message) from error
         if twice:
-            self.set_aside(f"{twice[0].partition(';')[0]}; leave one out")
+            self.set_aside(f"{twice[0].partition(';')[0]}; remove one of the two")
         if not isinstance(values, dict):
             self.set_aside("must be a JSON object")
         return values

@@ -167,7 +167,7 @@ def as_world(book: Mapping[str, Any]) -> Object:
 def is_world(book: Mapping[str, Any]) -> bool:
     """True if a lorebook's JSON is a SillyTavern world file.
 
-    If only some entries have the spelling of world files, the structure of the book decides.
+    If only some entries have the field names of world files, the structure of the book decides.
 
     Raises:
         FormatError: the book cannot be read.
@@ -182,7 +182,11 @@ def is_world(book: Mapping[str, Any]) -> bool:
 
 
 def _with_v3_entries(book: Mapping[str, Any]) -> Object:
-    """Return a V3 book in which entries in the spelling of world files are converted."""
+    """Return a V3 book with all entries in V3 form.
+
+    Some tools write V3 books in which entries have the field names of SillyTavern's world files.
+    These entries are converted.
+    """
     _, listed, _ = _split_book(book)
     if not any(_is_spelled_as_world(entry) for _, entry in entries_in_order(listed)):
         return dict(book)
@@ -252,7 +256,8 @@ def _world_head(v3: Mapping[str, Any]) -> Object:
 def _v3_entry(raw: Any, uid: Id, name: str) -> Any:
     """Convert an entry of a world file to V3.
 
-    An entry that is not an object is not changed. An entry in V3's spelling keeps its members.
+    An entry that is not an object is not changed. An entry that already has the field names of V3
+    keeps its members.
 
     Args:
         name: the name of the entry in the file if it differs from the id, else "".
@@ -300,7 +305,7 @@ def _id(raw: Any, name: str) -> Id:
     for uid in (said.get("uid"), said.get("id")):
         if isinstance(uid, str | int | float) and not isinstance(uid, bool):
             return uid
-    number = parse_plain_number(name, digits=18)  # an id with more digits is kept as text
+    number = parse_plain_number(name, digits=18)  # an id of more than 18 digits is kept as text
     return name if number is None else number
 
 

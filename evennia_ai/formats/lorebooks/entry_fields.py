@@ -113,7 +113,9 @@ Writes = Callable[[Any, bool], Iterable[Write]]
 def _at(
     target: Target, name: str, world: str = "", *, value: Callable[[Any], Any] = lambda said: said
 ) -> Writes:
-    """Return a function that returns the change for a field that is a single member of an entry.
+    """Return a function that writes a field which is a single member of an entry's JSON.
+
+    It returns the change to the entry.
 
     Args:
         world: the name of the member in world files, "" if it is the same.
@@ -125,20 +127,20 @@ def _at(
 
 
 def _in_own(name: str) -> Writes:
-    """Return a function that returns the change for a member of the `evennia_ai` data.
+    """Return a function that writes a field into the `evennia_ai` data of an entry.
 
-    An empty value removes the member.
+    It returns the change to the entry. An empty value removes the field from the data.
     """
     return _at("own", name, value=lambda said: said or None)
 
 
 def _coded(name: str, codes: tuple[str, ...]) -> Writes:
-    """Return a function that returns the change for a word that SillyTavern writes as a number."""
+    """Return a function that writes a word as the number that SillyTavern uses for it."""
     return _at("app", name, value=lambda said: None if said is None else codes.index(said))
 
 
 def _write_name(value: Any, is_world: bool) -> Iterable[Write]:
-    """Return the changes that write an entry's name, which V3 stores in two members."""
+    """Return the changes that write an entry's name. Card V3 has two members for it."""
     names = ("comment",) if is_world else ("comment", "name")
     return [Write("entry", name, value) for name in names]
 

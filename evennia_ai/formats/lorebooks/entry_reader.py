@@ -35,14 +35,14 @@ class _Model(NamedTuple):
 
 
 class _Spelling(NamedTuple):
-    """The names, in one spelling, of the members in which entries with equal settings differ."""
+    """The field names, of world files or of cards, for what differs from entry to entry."""
 
     keys: str
     secondary_keys: str
     uid: str
     order: str
     others: frozenset[str]
-    """The names of these members in the other spelling."""
+    """The names of the same fields in the other format."""
 
 
 _OF_WORLD: Final = _Spelling(

@@ -1,8 +1,8 @@
-"""Read the fields of a lore entry in the spelling of world files or in that of Card V3 and V2.
+"""Read lore entries with the field names of SillyTavern's world files, or of Card V3 and V2.
 
-Both spellings become the same fields (`EntryFields`). Some tools write both into one entry (`key`
-and `keys`). Then the world file's spelling wins in world files, and the card's in cards. The other
-spelling only fills gaps.
+Both sets of names become the same fields (`EntryFields`). Some tools write both into one entry, for
+example `key` and `keys`. Then the names of world files win in world files, and the names of cards
+win in cards. The other names only fill gaps.
 
 Reading never fails: a field of a wrong type counts as missing, with a notice. An entry without a
 readable text, or with errors in its `evennia_ai` data, has `problems` and is never active. Its JSON
@@ -124,7 +124,7 @@ class _WorldEntry(AppEntry):
 
 
 def read_fields(raw: Any, *, in_world: bool, default_uid: str, where: str) -> EntryFields:
-    """Read an entry of a world file (`in_world` is True) or of a card, in either spelling."""
+    """Read an entry of a world file (`in_world` is True) or of a card, with either field names."""
     if not isinstance(raw, dict):
         problem = FormatError("book", f"{where}: must be an object", problem="must be an object")
         nothing = read_v3_entry({}, default_uid=default_uid, where=where)
@@ -134,7 +134,7 @@ def read_fields(raw: Any, *, in_world: bool, default_uid: str, where: str) -> En
 
 
 def read_v3_entry(raw: Mapping[str, Any], *, default_uid: str, where: str) -> EntryFields:
-    """Read an entry in the spelling of Card V3 and V2.
+    """Read an entry with the field names of Card V3 and V2.
 
     With `use_regex`, `constant` and secondary keys are ignored (Card V3).
     """
@@ -189,7 +189,7 @@ def read_v3_entry(raw: Mapping[str, Any], *, default_uid: str, where: str) -> En
 
 
 def read_world_entry(raw: Mapping[str, Any], *, default_uid: str, where: str) -> EntryFields:
-    """Read an entry in the spelling of SillyTavern's world files.
+    """Read an entry with the field names of SillyTavern's world files.
 
     As in SillyTavern, a chance is used only with `useProbability`, and secondary keys only with
     `selective`.
@@ -238,7 +238,7 @@ _APP_MEMBERS: Final = frozenset({*AppEntry.model_fields, *map(to_camel, AppEntry
 
 
 def is_world_entry(raw: Any, *, in_world: bool) -> bool:
-    """True if an entry is read in the spelling of SillyTavern's world files.
+    """True if an entry is read with the field names of SillyTavern's world files.
 
     If an entry has both `key` and `keys`, `key` wins in world files (`in_world`) and `keys`
     elsewhere.
@@ -251,14 +251,14 @@ def is_world_entry(raw: Any, *, in_world: bool) -> bool:
 
 
 def unreadable_in_card(raw: Mapping[str, Any]) -> frozenset[str]:
-    """Return the names of members that cannot be read, in an entry in the card's spelling."""
+    """Return the members of an entry that cannot be read with the field names of cards."""
     return frozenset(read_leniently(_V3Entry, raw)[1])
 
 
 def respell_as_world(raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the entry in the spelling of world files.
+    """Return the entry with the field names of world files.
 
-    Values that the entry has only in the card's spelling are copied to the names of world files.
+    Values that the entry has only under a name of cards are copied to the name of world files.
     """
     filled = _fill_gaps(raw, _WORLD_OF_V3)
     extensions = raw.get("extensions")
@@ -275,10 +275,10 @@ def respell_as_world(raw: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _fill_gaps(raw: Mapping[str, Any], names: Mapping[str, str]) -> Mapping[str, Any]:
-    """Return an entry in which missing members are copied from those of the other spelling.
+    """Return an entry in which missing members are copied from members of another name.
 
     Args:
-        names: the name in the other spelling, by the name in the wanted spelling.
+        names: the other name of each wanted member, such as `keys` for `key`.
     """
     more = {
         ours: raw[theirs]

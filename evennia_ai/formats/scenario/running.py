@@ -283,10 +283,10 @@ def _pluggable(key: str, text: str, *, trust: Trust) -> PromptComponent:
 
 
 def _user_name(scenario: Scenario) -> str:
-    """Return the name of a scenario's user, which is the same in all turns.
+    """Return the name of the user in all turns of a scenario; "" if nobody has a name.
 
-    It is the name in the settings, else the persona's name. Else it is the newest speaker in the
-    first turn that has a named speaker, else "".
+    The name in the settings comes first, then the persona's. Without both, the first turn in which
+    somebody has a name decides: the speaker of its event, or else of its newest user message.
     """
     persona = scenario.persona.name if scenario.persona else None
     if name := scenario.settings.user or persona:

@@ -347,11 +347,13 @@ class Scheduler:
         """Queue `work`. Return False if too much work of this key or owner waits already.
 
         Args:
-            place: The model. A key waits for the model of its last offer.
+            place: The model. An NPC's key waits for the model of its last offer.
             owner: The person who waits for the answer.
             chatter: True if no person waits for the answer. Chatter may fill half of the queue.
-            cooldown_seconds: How long the key rests after the start; None for the game's setting.
-            gather_seconds: How long an idle key waits for work that joins this.
+            cooldown_seconds: How long no other work of this key starts after this one; None for the
+                game's setting.
+            gather_seconds: How long a key without work waits for further lines of the owner, which
+                `join` adds to this work.
         """
         line = self._lines.setdefault(key, _Queue())
         is_idle = not line.is_running and not len(line)
@@ -386,10 +388,10 @@ class Scheduler:
         cooldown_seconds: float | None = None,
         gather_seconds: float = 0.0,
     ) -> bool:
-        """Let `work` wait in the place of the owner's earlier work, which it includes.
+        """Replace the owner's earlier work in the queue by `work`, which includes it.
 
-        If the key waits only for work to join, it waits `gather_seconds` from now on, but not
-        without end. Return False if the earlier work does not wait or was put back.
+        If the key waits only for further lines, it waits `gather_seconds` again, up to a limit.
+        Return False if the earlier work no longer waits, or was put back.
         """
         line = self._lines.get(key)
         if line is None or not line.people.exchange(

@@ -199,9 +199,9 @@ def _write_logged(about: str, write: Callable[[], T]) -> T | None:
     try:
         result = write()
     except DATABASE_ERRORS as error:
-        logger.log_err(f"{RESPONSE}: {about}: not written down ({type(error).__name__})")
+        logger.log_err(f"{RESPONSE}: {about}: not stored ({type(error).__name__})")
         return None
-    logger.log_msg(f"{RESPONSE}: {about}: written down")
+    logger.log_msg(f"{RESPONSE}: {about}: stored in the database")
     return result
 
 

@@ -44,7 +44,7 @@ def refuse_missing_room(ref: str) -> None:
         else None
     )
     if path is None or not _is_room(path):
-        raise NotStoredError("room with the number", ref[:20])
+        raise NotStoredError("room with the database number", ref[:20])
 
 
 @lru_cache(maxsize=512)

@@ -30,7 +30,10 @@ class WindowWatch(Watcher):
         self._untold: set[str] = set()
 
     def answered(self, call: WatchedCall, reply: ChatReply, row: NewCall) -> None:
-        """Check the server after a profile's first reply. Repeat a warning that nobody got."""
+        """After a profile's first reply, check the context window of its server.
+
+        After later replies, repeat the warning if no builder has received it yet.
+        """
         name = call.key.profile
         if name in self._untold:
             self._tell_of(name, call.key.npc_ref)

@@ -24,9 +24,10 @@ TurnOutcome = Literal["answered", "failed", "dropped", "refused", "withheld"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedCall:
-    """A call of a model in reports. Request and reply are reported with the same `id`.
+    """A call of a model, as it is reported to watchers such as logs and metrics.
 
-    `provider` is the kind of client, `endpoint` our name for the model.
+    The request and its reply are reported with the same `id`. `provider` is the kind of client, and
+    `endpoint` is the name of the model in this package.
     """
 
     key: CallKey

@@ -102,7 +102,7 @@ def _greet_later(came: Iterable[tuple[ConversationRef, Record]]) -> None:
 
 
 def _spoke_since(where: ConversationRef, came: Record) -> bool:
-    """True if the newcomer has spoken since, or if the arrival is no longer in the history."""
+    """True if the newcomer has spoken after arriving, or the arrival has left the history."""
     known = [record for message in windows(where.id).history if (record := record_of(message))]
     later = [record for record in known if int(record.id) >= int(came.id)]
     speaker = came.meta.get("speaker")
@@ -111,7 +111,10 @@ def _spoke_since(where: ConversationRef, came: Record) -> bool:
 
 
 def _words_from_record(npc: NPC, where: ConversationRef, record: Record) -> CommittedEvent | None:
-    """Return the record as words of a person. None if it is not, or is no longer in the history."""
+    """Return the record as the words of a person.
+
+    Return None if it has no such words, or if it is no longer in the history.
+    """
     before, meta = windows(where.id).history, record.meta
     if meta.get("event") not in SPOKEN or meta.get("hops"):
         return None
@@ -131,7 +134,7 @@ def heard_again(
 
     Args:
         hint: A builder's instruction for the answer.
-        joined: Earlier lines that the answer is for as well.
+        joined: Earlier lines that the same answer is for.
     """
     meta, speaker_ref = record.meta, str(record.meta.get("speaker") or "")
     speaker = object_of(speaker_ref) if speaker_ref else None

@@ -250,7 +250,8 @@ class Rounds:
 
     async def _begin_round(self, composed: Composed, access: Access, *, is_first: bool) -> Round:
         conversation = self._heard.conversation
-        # Do everything that may fail before the commit, because the commit leaves a turn open.
+        # Everything that may fail comes before the commit. The commit opens the turn in the
+        # database, and an error between the two would leave the turn open.
         said = chat_messages(storable_messages(composed.composition.prompt.messages))
         job = _Beginning(
             composed=composed,

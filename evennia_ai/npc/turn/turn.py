@@ -271,7 +271,8 @@ class Turn:
         """Run all steps, from the greeting to the end."""
         asking = await self._begin()  # greet, gather, compose, commit
         if asking is not None:
-            self._schedule_upkeep(await self._run_rounds(asking))  # ask, act, end; rest
+            ended = await self._run_rounds(asking)  # ask, act, end
+            self._schedule_upkeep(ended)  # rest
 
     async def _begin(self) -> Asking | None:
         """Commit the first prompt. Return what asks the models, None without a prompt."""

@@ -59,7 +59,7 @@ _NO_LIMITS: Final[Mapping[str, float]] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Observed:
-    """A conversation, with the messages that the model observed."""
+    """A conversation, with the messages that a memory job gave to the model."""
 
     where: ConversationRef
     given: ObserveGiven
@@ -113,7 +113,7 @@ class _JudgedObservation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Judged:
-    """The result of a job, with a judgement on each observation."""
+    """The result of a memory job, with a decision for each observation: store it or refuse it."""
 
     made: ObserveMade
     observations: tuple[_JudgedObservation, ...]
@@ -139,7 +139,7 @@ class Consolidator:
         self._tidied: OrderedDict[str, float] = OrderedDict()
 
     def is_due(self, where: ConversationRef) -> bool:
-        """True if enough was said since the last observation to ask a model again."""
+        """True if enough was said since the last memory job to ask a model again."""
         after = self._settings.after_messages
         if not (self._settings.enabled and after) or len(windows(where.id).history) < after:
             return False
@@ -166,7 +166,7 @@ class Consolidator:
     def job_of(
         self, where: ConversationRef, *, npc_name: str, npc_limits: Mapping[str, float] = _NO_LIMITS
     ) -> Job:
-        """Return the job that observes what was said since the last observation."""
+        """Return the memory job for what was said since the last memory job."""
         before = model_requests.consolidated(where.id)
         given = ObserveGiven(
             head=head_of(where),
@@ -202,7 +202,7 @@ class Consolidator:
         """Store the allowed observations and the model's requests, or nothing. Describe the result.
 
         Raises:
-            StaleError: The conversation is in another segment, or was observed meanwhile.
+            StaleError: The conversation is in another segment, or another memory job has read it.
             HistoryConflictError: Another process wrote at the same moment; try again.
         """
         given = read_form(ObserveGiven, job.given, where=job.idempotency)

@@ -339,7 +339,7 @@ def char_name_of(npc_name: str, npc_ref: str) -> str:
 
 
 def _char_name(npc_name: str, stored: StoredCard | None, card: Card | None) -> str:
-    """Return the value of `{{char}}`, which our own system texts use too.
+    """Return the value of `{{char}}`. The system texts of this package use it too.
 
     The card's name is used only if the card has the grant "fields". Otherwise it is the NPC's own
     name. A game may let players choose that name, so it is shortened and quoted if it contains more

@@ -38,7 +38,7 @@ INPUT_MESSAGES: Final = "gen_ai.input.messages"
 OUTPUT_MESSAGES: Final = "gen_ai.output.messages"
 ERROR_TYPE: Final = "error.type"
 STATUS_CODE: Final = "http.response.status_code"
-# Names of our own, for attributes that the conventions lack.
+# The names of attributes that OpenTelemetry's conventions do not define.
 ROLE: Final = "evennia_ai.role"
 TURN: Final = "evennia_ai.turn"
 OUTCOME: Final = "evennia_ai.outcome"

@@ -1,9 +1,9 @@
 """Detect whether the whole prompt reached the model, from the server's own token count.
 
 Many local servers drop the start of a prompt that is longer than their window, and answer normally.
-Their count of the prompt's tokens reveals it. It cannot simply be compared with our count, because
-tokenizers differ (0.6 to 2.2 times our estimate), and a chat template adds tokens. So this module
-looks for four signs of a cut prompt. Complete prompts do not show them:
+Their count of the prompt's tokens reveals it. It cannot simply be compared with the estimate of this
+package, because tokenizers differ (0.6 to 2.2 times the estimate), and a chat template adds tokens.
+So this module looks for four signs of a cut prompt. Complete prompts do not show them:
 
 - The server reports it (`truncated` of llama.cpp).
 
@@ -37,7 +37,7 @@ LEAST_COUNT: Final = 128
 """The lowest credible count. A server that counts fewer tokens does not count the prompt."""
 
 MOST_TIMES: Final = 8
-"""The highest credible ratio of the server's count to our estimate."""
+"""The highest credible ratio of the server's token count to this package's estimate."""
 
 REMEMBERED: Final = 48
 """How many recent prompts are kept for each model at each address."""
@@ -93,7 +93,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Seen:
-    """An earlier prompt, with our measurements and the server's token count."""
+    """An earlier prompt, with its size as measured here and the server's token count."""
 
     sent: Measure
     counted: int
@@ -105,7 +105,7 @@ class _Seen:
 
 
 def measure(request: ChatRequest) -> Measure:
-    """Return our measurements of a request's prompt."""
+    """Measure the prompt of a request: its words, bytes and estimated tokens."""
     sizes = zip((0, 0, 0), *map(_size_of, request.messages), strict=True)
     words, characters, text_bytes = map(sum, sizes)
     beside: list[object] = [[one.name, one.description, one.parameters] for one in request.tools]
@@ -128,8 +128,8 @@ class Arrivals:
     def whole_tokens(self, where: str, request: ChatRequest, reply: ChatReply) -> int | None:
         """Return the tokens of the whole prompt if the server cut it, else None.
 
-        The number is in the server's tokens if the ratio to our estimate is known. It is always
-        higher than the server's count.
+        Earlier prompts show how many tokens the server counts for each estimated token. The result
+        uses that ratio if it is known. It is always higher than the server's count.
 
         Args:
             where: A key for the model and its address.

@@ -125,12 +125,13 @@ class Learned:
     ) -> None:
         """Store a limit for prompts after the server refused one as too long.
 
-        A server may count more tokens than we do, so its window is converted into our tokens.
+        A server may count more tokens than the game does. So its window is converted into tokens as
+        the game counts them.
 
         Args:
             window_tokens: The window that the server named, or None.
             counted_tokens: The server's count of the prompt, or None.
-            sent_tokens: Our count of the prompt.
+            sent_tokens: The game's own count of the prompt.
             reply_tokens: The tokens reserved for the reply.
         """
         shorter = sent_tokens * CUT_PERCENT // 100
@@ -146,9 +147,9 @@ class Learned:
         self.limit_tokens = max(1, min(room, sent_tokens - 1))
 
     def prompt_limit(self, limit_tokens: int) -> int:
-        """Return the most tokens that a prompt may have, by our count.
+        """Return the most tokens that a prompt may have, as the game counts them.
 
-        Never more than `limit_tokens`.
+        It is `limit_tokens`, or less if the server has refused such a long prompt before.
         """
         return limit_tokens if self.limit_tokens is None else min(limit_tokens, self.limit_tokens)
 

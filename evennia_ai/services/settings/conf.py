@@ -87,7 +87,10 @@ def setting_doubts() -> list[Problem]:
 
 
 def unknown_names() -> list[tuple[str, str]]:
-    """Return names with our prefix that are not settings, each with a similar name or ""."""
+    """Return the names with the prefix EVENNIA_AI_ that are not settings.
+
+    Each one comes with the name of a similar setting, or "".
+    """
     known = [setting.full_name for setting in SETTINGS.values()]
     given = [name for name in dir(settings) if name.startswith(PREFIX) and name not in known]
     return [(name, next(iter(get_close_matches(name, known, n=1)), "")) for name in given]

@@ -273,9 +273,9 @@ async def _linked_names(wiki: _Wiki, names: Sequence[PageName]) -> list[Sequence
 
 
 async def _all_pages(wiki: _Wiki, most_characters: int) -> list[Page] | None:
-    """Return all pages of our namespaces.
+    """Return all pages of the wiki in the namespaces that this package uses.
 
-    Return None as soon as they are too large together.
+    Return None as soon as they have more than `most_characters` together.
     """
     places = [one for space in NAMESPACES for one in wiki.names.numbers_of(space)]
     current = await wiki.reader.all_current(

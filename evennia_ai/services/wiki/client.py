@@ -121,9 +121,9 @@ LONGEST_ADDRESS: Final = 1_500
 
 LONGEST_PAUSE_SECONDS: Final = 20.0
 MAX_LAG_SECONDS: Final = 5
-"""The longest lag of the wiki's database that we accept.
+"""The longest lag of the wiki's database, in which requests are still sent.
 
-If it is longer, we wait, as MediaWiki's manual asks.
+If the lag is longer, the client waits, as MediaWiki's manual asks.
 """
 
 _ALWAYS: Final = {"format": "json", "formatversion": "2", "maxlag": str(MAX_LAG_SECONDS)}
@@ -275,7 +275,9 @@ class WikiClient:
             if not further:
                 return
             if further == before:
-                raise WikiError(self.site, "sent the same continuation twice; stopped reading")
+                raise WikiError(
+                    self.site, "pointed twice to the same next part of an answer; stopped reading"
+                )
         raise WikiError(
             self.site, f"sent more than {MOST_CONTINUED} parts of an answer; stopped reading"
         )

@@ -107,7 +107,7 @@ class Finder:
         return self._rank_pages(found, {**rarities, **among_these})[:limit]
 
     async def listed(self, namespace: Namespace, *, prefix: str) -> list[PageName]:
-        """Return the names of pages in a namespace whose titles have a prefix.
+        """Return the names of the pages in a namespace whose titles begin with `prefix`.
 
         Redirects are left out.
         """
@@ -161,8 +161,8 @@ class Finder:
         Return the pages found, and the weight of each word.
 
         Args:
-            words: The search terms for the wiki, each with the words of our index that it stands
-                for and their weights.
+            words: The search terms for the wiki. Each one has the normalised words that it stands
+                for, with their weights in the ranking.
         """
         asked = dict.fromkeys([" ".join(words), *words])
         all_words, *each = await asyncio.gather(*(self._find_pages(one, places) for one in asked))
@@ -262,10 +262,10 @@ class Finder:
 def _search_terms(query: str, languages: Languages) -> dict[str, dict[str, float]]:
     """Return the search terms to send to a wiki: the longest words of a query.
 
-    Each term has the words of our index that it stands for, with their weights. Short words are not
-    specific, so they are sent only if there are no others. All terms are lower-case letters and
-    digits, so a query cannot contain search operators. We add the star, which finds longer forms of
-    a word.
+    Each term has the normalised words that it stands for, with their weights in the ranking. Short
+    words are not specific, so they are sent only if there are no others. All terms are lower-case
+    letters and digits, so a query cannot contain search operators. Only this function adds the
+    star, with which the wiki also finds longer forms of a word.
     """
     plain = normalize("NFC", query[:MOST_QUERY_CHARACTERS]).casefold().replace("_", " ")
     forms = {word: _search_term(word, languages) for word in split_words(plain)}
@@ -278,7 +278,7 @@ def _search_terms(query: str, languages: Languages) -> dict[str, dict[str, float
 
 
 def _search_term(word: str, languages: Languages) -> str:
-    """Return the search term that finds a word and its other forms."""
+    """Return the search term for a wiki that finds a word and its other forms, such as "lamp*"."""
     beginning = word
     while not all(ours.startswith(beginning) for ours in query_weights(word, languages)):
         beginning = beginning[:-1]

@@ -125,9 +125,9 @@ def names_of(answer: dict[str, Any], told: Mapping[Namespace, int]) -> Names:
 
 
 def _named(namespace: Namespace, title: str) -> PageName | None:
-    """Return our name for a title in a namespace.
+    """Return the title of a wiki page as a page name in this namespace.
 
-    Return None if we would read another namespace from the title.
+    Return None if the title itself begins like a namespace, such as "Talk: trade" in "Main".
     """
     try:
         name = page_name(title, default=namespace)

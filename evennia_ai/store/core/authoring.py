@@ -119,7 +119,10 @@ class Revisions:
         return self._table.objects.filter(**key).order_by("number")
 
     def newest_number(self, **key: Any) -> int:
-        """Return the number of a thing's newest revision, counting removals; 0 without any."""
+        """Return the number of a thing's newest revision; 0 if it has no revisions.
+
+        A removal is a revision too.
+        """
         return self.of(**key).aggregate(newest=Max("number"))["newest"] or 0
 
     def next_number(self, *, least: int = 0, **key: Any) -> int:

@@ -106,7 +106,7 @@ class LockedOut:
         """Add this thread to the waiting ones."""
         with self._changing:
             if not self._waiting:
-                self._log("evennia_ai: another process has locked the database; we wait")
+                self._log("evennia_ai: another process has locked the database; waiting")
             self._waiting.add(get_ident())
 
     def goes_on(self) -> None:
@@ -124,7 +124,10 @@ def _wait(database: Any, milliseconds: int) -> None:
 
 
 def _usual_milliseconds() -> int:
-    """Return how long statements wait by the game's settings. On PostgreSQL, 0 means no limit."""
+    """Return how long a statement waits for a lock if only Django's settings decide.
+
+    0 means no limit (PostgreSQL).
+    """
     if connection.vendor != "sqlite":
         return 0
     options = connection.settings_dict.get("OPTIONS", {})

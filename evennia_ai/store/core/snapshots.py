@@ -168,7 +168,7 @@ class Snapshots(Generic[K, V]):
 
     @property
     def weight(self) -> int:
-        """The total weight of the values in memory; 0 without a bound."""
+        """The total weight of the values in memory; 0 if this kind has no limit of weight."""
         return self._kept.weight
 
     def get_committed(self, key: K) -> V | None:
@@ -218,8 +218,8 @@ class Snapshots(Generic[K, V]):
         generation = self._generation
         value = self._loaded(key)
         with self._lock:
-            # If a value was dropped while this one was loaded, this one may be outdated. It is
-            # returned and not cached.
+            # If any value was dropped while this one was loaded, the loaded value may be outdated.
+            # Then it is returned without being cached.
             if generation == self._generation:
                 if key in self._kept:  # Another thread loaded the value meanwhile.
                     self._kept.let_go(value)

@@ -401,7 +401,7 @@ def records_in(conversation: ConversationRef, segment: int) -> Iterator[Record]:
 def refuse_other_writers(conversation: ConversationRef, end: End) -> None:
     """Check that no other process has written to the segment that has just ended.
 
-    Call it after our own write, when no other process can write any more.
+    Call it after this process has written, because then no other process can write to the segment.
 
     Raises:
         HistoryConflictError: another process wrote to the segment.

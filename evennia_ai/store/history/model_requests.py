@@ -212,9 +212,9 @@ def unobserved_rooms(person_ref: str, *, npc_ref: str | None = None) -> tuple[Co
 
 
 def mark_observed(person_ref: str, *, npc_ref: str | None = None) -> tuple[int, ...]:
-    """Mark a person's words in rooms as observed, so that NPCs learn nothing from them.
+    """Mark a person's words in rooms as read by memory jobs, so that NPCs learn nothing from them.
 
-    Observations that are running now, in the game or in workers, are refused when they end.
+    The results of memory jobs that are running now, in the game or in workers, are refused.
 
     Returns:
         The numbers of the conversations that were marked.
@@ -229,14 +229,19 @@ def mark_observed(person_ref: str, *, npc_ref: str | None = None) -> tuple[int, 
 
 
 def refuse_observed(conversation_id: int, *, since: tuple[int, int]) -> None:
-    """Check in the database that a conversation was not observed after this place.
+    """Check in the database how far memory jobs have read a conversation.
+
+    Args:
+        since: The place up to which it was read when the caller's job began.
 
     Raises:
-        StaleError: it was observed.
+        StaleError: another job has read further, or a person who spoke was forgotten.
     """
     upto = _load_consolidated(conversation_id).upto
     if upto != since:
-        raise StaleError(f"conversation {conversation_id} was observed since")
+        raise StaleError(
+            f"another memory job has read conversation {conversation_id} in the meantime"
+        )
 
 
 def _load_consolidated(conversation_id: int) -> Consolidated:
@@ -255,7 +260,7 @@ def _load_consolidated(conversation_id: int) -> Consolidated:
 
 
 consolidated: Final = Snapshots(HISTORY, _load_consolidated)
-"""Return how far a conversation was observed, by its number.
+"""Return how far memory jobs have read a conversation, by its number.
 
 No query is made if the value is in memory.
 """

@@ -380,7 +380,7 @@ class TurnLine:
     outcome: str
     model: str
     tokens: int
-    """The tokens of the turn's prompt, by our own count."""
+    """The tokens of the turn's prompt, as the game counted them."""
     created_at: float
     ended_at: float | None
     """The end of the turn; None while it is running."""

@@ -35,7 +35,7 @@ def portable_turn(row: models.Turn, places: Mapping[str, str] | None = None) -> 
 
 
 def seal_problem(row: models.Turn, seals: Seals, places: Mapping[str, str] | None = None) -> str:
-    """Return what differs between a turn's row and its seal, or ""."""
+    """Return how the database row of a turn differs from its integrity seal; "" if it does not."""
     try:
         manifest = TurnManifest.from_row(row.manifest)
         turn = _portable(row, manifest, places)
@@ -70,7 +70,7 @@ def problem_of_turn(turn_id: int) -> str:
     later = Q(kind__in=[kind.value for kind in _HOLDERS if kind is not RecordKind.RUN_END])
     found = records_from(holders.filter(own | later))
     if any(one.kind is RecordKind.SNAPSHOT for one in found):
-        found = records_from(holders)  # the seals of a transcript have other numbers
+        found = records_from(holders)  # imported turns have other numbers in their seals
     seals = Seals()
     try:
         for record in found:

@@ -69,17 +69,20 @@ _LEFT_OPEN: Final = (
 
 
 class Written(NamedTuple):
-    """What the seal of a turn is made from, so that it need not be read back."""
+    """What this process wrote for a turn.
+
+    The integrity seal (hash) at the end of the turn is made from it, without reading it back.
+    """
 
     manifest: bytes
-    """The manifest as the row has it."""
+    """The manifest in the form in which the turn's database row stores it."""
     settled: SentMessages
     others: Sequence[Record]
     """Records that were not sent as messages, such as the list of tools."""
 
     @property
     def places(self) -> dict[str, str]:
-        """Return the places of these records, by id."""
+        """Return the place of each record of the turn in its conversation, by record id."""
         known = dict(zip(self.settled.records, self.settled.places, strict=True))
         return known | {record.id: record.place for record in self.others}
 

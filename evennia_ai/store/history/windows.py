@@ -89,19 +89,19 @@ class Window:
     """
     end: End
     cut: int = 0
-    """The index at which the newest turn of this segment cut the history; 0 without a cut."""
+    """The index of the first message that the newest turn of this segment kept; 0 for all."""
     has_turn: bool = False
     """True if this segment has had a turn."""
     anchors: Anchors = field(default_factory=dict)
     """The places to which the newest turn of this segment anchored its author's notes."""
     first_reply: Mapping[str, Any] | None = None
-    """The meta of the NPC's first reply in the conversation; None if there was none."""
+    """The stored facts (`meta`) of the NPC's first reply in the conversation; None without one."""
     remembered_from: int = 1
     """The segment that the last erasure began; 1 if nothing was erased."""
     controlled_from: int = 0
-    """The segment that a builder's last control (reset, undo, correction) began; 0 without any."""
+    """The segment that a builder's last reset, undo or correction began; 0 if there was none."""
     begun_from: int = 1
-    """The segment of the last control that left no reply of the NPC, or 1 without any."""
+    """The segment of the last reset or undo after which no reply was left; 1 if there was none."""
     texts: Mapping[TextKey, Record] | None = None
     """The texts in prompts of this segment, the last used at the end.
 

@@ -167,7 +167,7 @@ def test_search_continues_when_it_cannot_be_recorded(cellar, told, logged, monke
 
     monkeypatch.setattr(f"evennia_ai.store.knowledge.knowledge_searches.{write}", refuse)
     assert summary_in(told())["summary"] == SUMMARY
-    assert any("not written down (StoreError)" in line for line in logged)
+    assert any("not stored (StoreError)" in line for line in logged)
     assert not [line for line in logged if "fourth step" in line]
 
 

@@ -137,7 +137,7 @@ def test_every_request_asks_to_be_refused_while_the_wiki_lags(
 def test_circular_continuation_is_stopped(wiki: StubWiki, base: Making, outcome: Outcome) -> None:
     circle = answers({"continue": {"apcontinue": "A", "continue": "-||"}, "query": {}})
     wiki.behaves(usual, circle, circle, circle)
-    assert "the same continuation twice" in str(outcome(base().listed("Main")))
+    assert "twice to the same next part" in str(outcome(base().listed("Main")))
 
 
 @pytest.mark.long

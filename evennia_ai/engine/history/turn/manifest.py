@@ -117,7 +117,7 @@ def _messages_from(columns: Mapping[str, Any]) -> RecordedMessages:
     if not len(made.records) == len(made.tokens) == sum(run.messages for run in runs):
         raise ValueError("the columns of the messages have different lengths")
     if any(one[:2] == next_[:2] for one, next_ in pairwise(runs)):
-        raise ValueError("two runs of messages that belong together are apart")
+        raise ValueError("two neighbouring runs of messages are of one kind; join them")
     return made
 
 

@@ -60,7 +60,7 @@ class PortableTurn:
 
     @property
     def seal(self) -> str:
-        """Return the seal of the turn: its hash without its number."""
+        """Return the integrity seal of the turn: a hash of all its facts except its number."""
         return sha256(canonical_json(self.to_plain()).encode()).hexdigest()
 
 
@@ -109,7 +109,9 @@ class Seals:
                 }
                 self._found = {**renumbered, **_new_seals(meta, record)}
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ValueError("the meta has seals that the game never wrote") from error
+            raise ValueError(
+                "the integrity seals in its meta have a form that the game never writes"
+            ) from error
 
     def sealing_record(self, number: int) -> Record | None:
         """Return the record that contains the seal of this turn, or None."""

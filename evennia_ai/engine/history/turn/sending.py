@@ -199,7 +199,7 @@ def _tools_text(body: str) -> NewText:
 
 
 def parse_tools(record: Record) -> tuple[ToolSpec, ...]:
-    """Parse the tools in the record of a list of tools."""
+    """Return the tools that the model was offered, read from the record that stores the list."""
     return tuple(
         ToolSpec(name=name, description=description, parameters=parameters)
         for name, description, parameters in json.loads(record.body)

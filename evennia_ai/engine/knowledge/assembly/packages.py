@@ -96,7 +96,7 @@ class DroppedPage:
 
 
 def pack_page(page: Page, bucket: Bucket, *, why: str, depth: int = 0) -> PackedPage:
-    """Choose a whole wiki page for this section."""
+    """Return a whole wiki page as a chosen page of this section."""
     return PackedPage(
         bucket=bucket,
         heading=page.name.full,
@@ -209,7 +209,10 @@ class Package:
         return {bucket: pages for bucket, pages in found.items() if pages}
 
     def render(self, *buckets: Bucket) -> str:
-        """Render the text for the generator, with all sections or some; "" without wiki pages."""
+        """Render the chosen pages for the model that writes, with all sections or only `buckets`.
+
+        Return "" if no wiki page was chosen.
+        """
         return render_pages(self.pages, world=self.world, buckets=buckets or BUCKETS)
 
     def context_meta(self) -> dict[str, Any]:
@@ -266,7 +269,7 @@ def rank_pages(
 def task_word_share(
     title: str, text: str, *, terms: Collection[str], stop_words: Collection[str]
 ) -> float:
-    """Return the share of a wiki page's words that the task contains; 0 without any words."""
+    """Return the share of a wiki page's words that the task contains; 0 for an empty page."""
     in_title = Counter(_content_words(title, stop_words))
     in_text = Counter(_content_words(text[:MOST_RANKED], stop_words))
     length = in_title.total() + in_text.total()

@@ -266,7 +266,7 @@ def _json(text: str) -> MetadataBlock | None:
     except FormatError as error:
         raise MarkupError(error.message) from error
     if twice:
-        raise MarkupError(f"{twice[0].partition(';')[0]}; leave one out", line=line)
+        raise MarkupError(f"{twice[0].partition(';')[0]}; remove one of the two", line=line)
     body = _without_heading(text[: opening.start()]) + text[closing.end() :]
     return MetadataBlock(source, line, _object(values, line=line), body)
 

@@ -66,9 +66,9 @@ class ActiveBook:
     """One lorebook during the activation of one turn, with the decisions on its entries.
 
     `rank` is the position of the book in reading order. `sort_key` sorts its entries among those of
-    other books. `marked` has the indexes of the entries that the next pass judges. `judgements` and
-    `rulings` have the latest decision on each judged entry. Rulings on entries in `final` never
-    change.
+    other books. `marked` has the indexes of the entries that the next pass judges. `judgements`
+    says by index whether an entry meets its conditions, and `rulings` whether it becomes active.
+    Rulings on entries in `final` never change.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class ActiveBook:
         return judge_entry(self.entries[index], keys, view, identity=self.identities[index])
 
     def report(self, index: int, judgement: Judgement) -> None:
-        """Store the judgement on an entry that is not a candidate, and delete its ruling."""
+        """Store why an entry is not a candidate, and delete its ruling from an earlier pass."""
         self.judgements[index] = judgement
         self.rulings.pop(index, None)
 
@@ -193,7 +193,8 @@ class ActiveBook:
             work=work,
             counter=counter,
             lacking=() if book.grants == ALL_GRANTS else missing_grants(entry, book.grants),
-            # While a cooldown runs, `rests` is True, so a later turn needs a new candidate.
+            # A later turn may use this candidate again, unless the entry has a cooldown: `rests`
+            # above changes when a cooldown starts or ends.
             is_lasting=not entry.timing.cooldown,
             is_constant_text=not (entry.template.names or entry.template.rolls),
             is_steady=entry.chance >= 100 and not entry.grouping.names,
@@ -412,10 +413,11 @@ class PassMatches:
 
 
 class KeyMatches:
-    """The cached matches of a book in one conversation: the entries that keys activate, by pass.
+    """The entries of one book whose keys were found, cached for one conversation.
 
-    The next turn reuses the judgement on an entry if the places of its keys have not changed. All
-    matches are valid only while the inputs in `made_for` are equal.
+    Activation searches for keys in several passes, and each pass has its own list of entries. In
+    the next turn, an entry's result is used again if its keys are found at the same places as
+    before. The whole cache is valid only while the inputs in `made_for` stay equal.
     """
 
     __slots__ = ("made_for", "passes", "values")

@@ -1,4 +1,8 @@
-"""The values that activation passes on: judgements, rulings, candidates and active entries."""
+"""The values between the steps of lore activation.
+
+An entry gets a `Judgement` (are its conditions met?). If they are, it becomes a `Candidate` and
+gets a `Ruling` (does it become active?). The result is an `ActiveEntry`.
+"""
 
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -72,13 +76,14 @@ class Judgement:
 
     @property
     def cause(self) -> str:
-        """The reason of the judgement as text, rendered on the first use."""
+        """The reason of the decision as text. It is rendered on the first use."""
         if not self._cause:
             self._cause = str(self.reason)
         return self._cause
 
 
-# For the text of each key: the last judgement, which all entries with that key share.
+# By the text of a key: the last judgement (decision and reason) because of this key. All entries
+# with the key share it.
 JUDGED: Final = Slot[dict[str, Judgement]]("judged")
 
 

@@ -30,8 +30,9 @@ from evennia_ai.engine.prompt.templates.variables import NOTHING_SET, Variable, 
 
 _SAID_SOURCES: Final = Slot[SpeechSources]("said sources")
 _SETTING: Final = Slot[Mapping[str, Template]]("entries that set variables")
-# A variable can bring an entry's text to any place and role of the prompt. So the variables of a
-# book without both of these grants are contained: only some texts of the prompt may read them.
+# A variable can bring an entry's text to any place and role of the prompt. If a book lacks one of
+# these grants, its variables are contained: only texts that are as untrusted as they are, such as a
+# card without grants, can read them.
 _VOUCHED: Final[frozenset[Grant]] = frozenset({"roles", "positions"})
 
 

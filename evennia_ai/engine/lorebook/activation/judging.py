@@ -1,4 +1,4 @@
-"""The judgement of one entry in one activation pass: whether it may become active, and why.
+"""Decide for one lore entry in one activation pass whether it may become active, and why.
 
 `judge_entry` tests all conditions in a fixed order. Every condition must be met, also for constant
 entries (Card V3, "Decorators"). Four settings decide before any condition, in this order: `enabled:
@@ -39,11 +39,11 @@ PassKind = Literal["first", "recursion", "widened"]
 
 @typed_frozen
 class PassView:
-    """What judging the entries of one book in one activation pass depends on."""
+    """The facts by which the entries of one book are judged in one activation pass."""
 
     window: Window
     judged: dict[str, Judgement]
-    """For each key the last judgement, which all entries with that key share."""
+    """By the text of a key: the last judgement because of it, shared by all entries with it."""
     kind: PassKind
     level: int
     """The highest delay level that recursion has reached."""

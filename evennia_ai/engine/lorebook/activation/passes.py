@@ -388,8 +388,8 @@ class ActivationRun:
     def _sees_texts(self, book: ActiveBook) -> bool:
         """True if texts of active entries are searched for keys of this book.
 
-        With our rules the book's recursion decides. With SillyTavern's rules they are always
-        searched in later passes.
+        The book's setting for recursion decides. With SillyTavern's rules, later passes always
+        search these texts.
         """
         return book.recursive or self._flags.counts_what_recursed
 

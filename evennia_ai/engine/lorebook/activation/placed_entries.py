@@ -520,8 +520,8 @@ def order_as_sillytavern(entries: Sequence[ActiveEntry]) -> list[ActiveEntry]:
     equals, ordered = Counter(map(_ORDER, entries)), list(entries)
     left = equals.copy()
     for at, entry in enumerate(entries):
-        # Both numbers count entries of equal order: `last` counts down to 1 for the last of them,
-        # and `first` counts up from 0.
+        # The position of the entry among those of equal order: `first` counts from the start (0,
+        # 1, 2, ...), and `last` counts to the end (..., 3, 2, 1).
         last = left[entry.order]
         left[entry.order] = last - 1
         first = equals[entry.order] - last

@@ -79,10 +79,9 @@ class HitCache:
 
     The last call of `reach` gives a range of messages, to which `said` and `moved` refer.
 
-    - `moved` has the last place of each key in movement messages: those about a character who
-      arrives
-      or leaves. `said` has the last place of each key in other messages.
-    - `changed` has the keys whose place changed since a caller last cleared this set.
+    - `moved` has the last place of each key in messages about a character who arrives or leaves.
+      `said` has the last place of each key in other messages.
+    - `changed` has the keys whose place has changed since a caller last cleared this set.
     - `fed` has, by label, the text of each entry that was active, with the keys found in it.
     - `feeds` has the texts that were searched together, by their number in the run.
     - `memo` caches results that depend on these keys.

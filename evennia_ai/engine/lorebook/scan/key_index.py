@@ -454,7 +454,11 @@ class _Numbers(dict[str, int]):
         self.update(zip(fresh, map(known.__getitem__, keys), strict=True))
 
     def _are_plain(self, texts: Sequence[str]) -> bool:
-        """True if only their texts and flags decide how these keys are searched."""
+        """True if every one of these keys is a plain word or phrase.
+
+        A plain key is not empty or too long, has no macro, and is not read as a regular expression.
+        `take_in` numbers plain keys together. All other keys are read one by one.
+        """
         together = "\n".join(["", *texts])
         return (
             all(texts)

@@ -43,7 +43,8 @@ class _Speakers(NamedTuple):
     heading: str
 
 
-# A cache in a message's memo: the values by which its examples were split, and the split fragment
+# A cache in the memo of a message with example dialogue: the speakers, the token counter and the
+# label with which the examples were split, and the result. Equal inputs reuse the result.
 _APART: Final = Slot[tuple[tuple[_Speakers, TokenCounter, str], Fragment]]("examples apart")
 
 

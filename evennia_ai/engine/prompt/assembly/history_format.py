@@ -35,7 +35,8 @@ class _FormattedHistory(NamedTuple):
     history: History
 
 
-# Caches in memos: the formatted form of a message, and the formatted history of a conversation
+# Caches in the memos of a message and of a conversation's history: their forms with SillyTavern's
+# formatting, such as names before the text.
 _SHOWN: Final = Slot[tuple[_MessageFormat, Message]]("shown")
 _SHOWN_HISTORY: Final = Slot[_FormattedHistory]("shown history")
 

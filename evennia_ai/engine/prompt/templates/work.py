@@ -27,7 +27,7 @@ PLACED_WORK: Final = MAX_WORK - 4 * FIELDS_WORK - SCANNED_WORK - KEYS_WORK
 LORE_WORK: Final = MAX_WORK // 4
 """The most work that lore entries may use of `PLACED_WORK`."""
 CONTAINED_WORK: Final = MAX_WORK // 4
-"""The most work that contained texts may use of `PLACED_WORK`."""
+"""The part of `PLACED_WORK` that contained (untrusted) texts may use at most."""
 TEXT_WORK: Final = 10
 """The work charged for starting a text with macros."""
 LOGIC_WORK: Final = 100

@@ -235,7 +235,7 @@ def _check_book(book: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_world(listed: list[Any] | dict[str, Any], *, in_world: bool) -> bool:
-    """True if new entries of a book are written in the spelling of a world file."""
+    """True if new entries of a book are written with the field names of world files."""
     raws = listed.values() if isinstance(listed, dict) else listed
     is_one = all(is_world_entry(raw, in_world=in_world) for raw in raws)
     return is_one and (bool(listed) or isinstance(listed, dict))
@@ -430,8 +430,8 @@ def _write_members(
 def _member_names(target: Mapping[str, Any], write: Write, *, is_world: bool) -> list[str]:
     """Return the names of the members that a change writes.
 
-    If the member exists in one or both spellings (snake and camel case), these are returned.
-    Otherwise the usual spelling is returned.
+    A member may have two names, in snake case and in camel case. The names that the entry already
+    has are returned. If it has none of them, the usual name is returned.
     """
     if write.target != "app":
         return [] if write.only_there and write.name not in target else [write.name]

@@ -47,7 +47,7 @@ class ObserveGiven:
     npc_name: str
     """The name of the NPC in transcripts."""
     upto: Place
-    """The last record that was already observed."""
+    """The last record that an earlier memory job has read."""
     failures: int = 0
     """The number of failed attempts in a row. If it changes meanwhile, this job is stale."""
     opened_at: int | None = None
@@ -110,12 +110,11 @@ class Observe:
         return form_to_json(await _Asking(given, tools, access).made(new))
 
     def refuse_stale(self, job: Job) -> None:
-        """Check that the conversation has no newer segment and was not observed meanwhile.
-
-        If a speaker was forgotten, that counts as an observation.
+        """Check that the result still fits the conversation.
 
         Raises:
-            StaleError: The check failed.
+            StaleError: The conversation has a newer segment (the part after a compaction), another
+                memory job has read it in the meantime, or a person who spoke was forgotten.
         """
         given = read_form(ObserveGiven, job.given, where=job.idempotency)
         refuse_gone(given.head)

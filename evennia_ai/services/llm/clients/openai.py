@@ -92,9 +92,11 @@ def _wire(message: ChatMessage, request: ChatRequest) -> dict[str, Any]:
 
 
 def _wire_call(call: ToolCall, kept: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an earlier tool call for the server, with the extra fields that came with it.
+    """Return an earlier tool call of the model in the JSON form that the server expects.
 
-    Arguments that are not JSON are sent inside a JSON object.
+    Args:
+        call: The tool call. If its arguments are not JSON, they are sent inside a JSON object.
+        kept: Extra fields that the server sent with the call and expects back.
     """
     read = argument_object(call)
     arguments = (

@@ -126,10 +126,10 @@ class Fit:
 
 
 class Subject:
-    """The words that a question is about.
+    """The words of a question, without common words such as "the".
 
-    Word stems match other forms of the words. `named` are the words for things, such as "rope" in
-    "what does rope cost".
+    A text is compared with these words and with their stems, so "ropes" matches "rope". `named`
+    has the words that name things, such as "rope" in "what does rope cost".
     """
 
     def __init__(self, question: Asked, *, without: Iterable[str]) -> None:
