@@ -258,7 +258,10 @@ def parse_case(text: str, *, where: str) -> KeptCase:
     """Read a kept answer from the text of its file. `where` names the file in errors."""
     values = read_yaml(text, kind=KIND, where=where)
     if not isinstance(values, dict):
-        raise FormatError(KIND, f"{where}: is no kept case; ai/keep writes one")
+        raise FormatError(
+            KIND,
+            f"{where}: is not the file of a kept answer; the command ai/keep writes such files",
+        )
     version = values.pop("kept", None)
     if version != VERSION or isinstance(version, bool):
         found = "has no format version" if version is None else f"has format version {version!r}"

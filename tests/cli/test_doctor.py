@@ -132,7 +132,7 @@ def test_doctor_diagnoses_typical_servers(doctor: Doctor, kind: str, lines: dict
     assert called.status == ("FAIL" in str(lines))
 
 
-def test_a_file_describes_a_profile_and_the_findings_are_json_on_request(
+def test_doctor_reads_a_profile_file_and_prints_json_when_asked(
     doctor: Doctor, server: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "profile.json"

@@ -79,7 +79,7 @@ def test_edits_change_a_kept_answer_until_it_is_accepted(played: Game, kept: Pat
     assert (told.status, told.err) == (1, "")
     assert told.out.startswith("DIFFERS    ned-hail: answers a hail\n")
     assert "+ Somebody else." in told.out
-    assert "1 kept cases: 0 same, 1 different, 0 unreadable;" in told.out
+    assert "1 kept answers: 0 same, 1 different, 0 unreadable;" in told.out
 
     assert played.calls("check", str(kept), "--game", "game", "--changed").status == 1
     accepted = played.calls("check", str(kept), "--game", "game", "--accept", "ned-hail")
@@ -121,8 +121,8 @@ def test_asked_again_the_new_reply_is_beside_the_kept_one(played: Game, kept: Pa
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["nowhere"], "has no kept case; ai/keep in the game writes one"),
-        (["--accept", "bells"], "there is no kept case bells to accept"),
+        (["nowhere"], "has no kept answers; the command ai/keep in the game writes them"),
+        (["--accept", "bells"], "there is no kept answer bells to accept"),
     ],
 )
 def test_bad_input_of_a_check_is_one_line(played: Game, words: list[str], told: str) -> None:

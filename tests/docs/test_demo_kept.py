@@ -34,7 +34,7 @@ def check(village: Any, capsys: pytest.CaptureFixture[str]) -> Any:
 def test_eight_kept_cases_of_the_demo_hold(check: Any) -> None:
     status, told = check()
     assert status == 0, told
-    assert "8 kept cases: 8 same, 0 different, 0 unreadable; +0 tokens in all" in told
+    assert "8 kept answers: 8 same, 0 different, 0 unreadable; +0 tokens in all" in told
     largest = "oren-why-there-is-no-ferry-at-night"
     assert f"budget: the largest prompt, of {largest}, has 1604 of 7792 tokens" in told
     assert "lorebooks and cards: 0 findings" in told
@@ -54,7 +54,7 @@ def test_kept_answer_fails_after_an_edit_of_lore_until_it_is_accepted(
     assert "DIFFERS    oren-asks-about-the-night-ferry: asks about the night ferry" in told
     assert "left lore:harbour#6 (the night ferry), -65 tokens" in told
     assert "- The night ferry to Saltholm stopped running after the winter" in told
-    assert "9 kept cases: 7 same, 2 different, 0 unreadable; -130 tokens in all" in told
+    assert "9 kept answers: 7 same, 2 different, 0 unreadable; -130 tokens in all" in told
     assert check(only_changed=True)[0] == 1
 
     status, told = check("oren-asks-about-the-night-ferry")

@@ -70,8 +70,8 @@ GOOD = case_text(a_case())
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "is no kept case"),
-        ("- 1\n", "is no kept case"),
+        ("", "is not the file of a kept answer"),
+        ("- 1\n", "is not the file of a kept answer"),
         ("kept: 1\nabout: &a x\nreply: *a\n", "alias '*a' is not allowed"),
         ("kept: 1\nreply: !!python/name:os.system ''\n", "line 2"),
         ("kept: 1\nreply: !!python/object/apply:os.system [ls]\n", "line 2"),

@@ -55,10 +55,12 @@ def check(
     """
     files = case_files(folder)
     if not files:
-        raise FormatError(KIND, f"{folder}: has no kept case; ai/keep in the game writes one")
+        raise FormatError(
+            KIND, f"{folder}: has no kept answers; the command ai/keep in the game writes them"
+        )
     if unknown := sorted(set(accept) - {ALL, *(path.stem for path in files)}):
         named = ", ".join(unknown)
-        raise FormatError(KIND, f"{folder}: there is no kept case {named} to accept")
+        raise FormatError(KIND, f"{folder}: there is no kept answer {named} to accept")
     checker, accepted = KeptChecker(find_again), []
     found: list[CheckedCase] = []
     for path in _with_progress(files):
@@ -132,7 +134,7 @@ def _summary(found: Iterable[CheckedCase]) -> dict[str, int]:
 def _summary_line(found: Sequence[CheckedCase]) -> str:
     counts = _summary(found)
     return (
-        f"{counts['cases']} kept cases: {counts['same']} same, {counts['differs']} different,"
+        f"{counts['cases']} kept answers: {counts['same']} same, {counts['differs']} different,"
         f" {counts['unreadable']} unreadable; {counts['tokens']:+} tokens in all"
     )
 

@@ -569,9 +569,8 @@ def read_json(text: str, *, kind: str, where: str) -> Any:
     """
     values, duplicates = parse_json(text, kind=kind, where=where)
     if duplicates:
-        raise FormatError(
-            kind, f"{where}: {duplicates[0].partition(';')[0]}; remove one of the two"
-        )
+        twice = duplicates[0].partition(";")[0]
+        raise FormatError(kind, f"{where}: {twice}; remove one of the two")
     return values
 
 

@@ -36,7 +36,7 @@ from evennia_ai.formats.file_kinds import describe_file
 DEFAULT_ADDRESS: Final = "ccdefault:"
 # Card V3 itself spells the word with one "d".
 EMBEDDED: Final = "embeded://"
-# Prefixes for embedded files: the one of Card V3, the correctly spelled one, and that of PNG chunks.
+# Prefixes for embedded files: the one of Card V3, its correct spelling, and the one of PNG chunks.
 _EMBEDDED_PREFIXES: Final = (EMBEDDED, "embedded://", "__asset:")
 _DATA: Final = re.compile(r"data:(?P<head>[^,]{0,200}),", re.IGNORECASE)
 PICTURE_STARTS: Final = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")

@@ -1,9 +1,9 @@
 """Detect whether the whole prompt reached the model, from the server's own token count.
 
 Many local servers drop the start of a prompt that is longer than their window, and answer normally.
-Their count of the prompt's tokens reveals it. It cannot simply be compared with the estimate of this
-package, because tokenizers differ (0.6 to 2.2 times the estimate), and a chat template adds tokens.
-So this module looks for four signs of a cut prompt. Complete prompts do not show them:
+Their count of the prompt's tokens reveals it. It cannot simply be compared with the estimate of
+this package, because tokenizers differ (0.6 to 2.2 times the estimate), and a chat template adds
+tokens. So this module looks for four signs of a cut prompt. Complete prompts do not show them:
 
 - The server reports it (`truncated` of llama.cpp).
 

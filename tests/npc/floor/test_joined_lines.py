@@ -127,7 +127,9 @@ def test_idle_npc_does_not_wait_for_lines_with_0_seconds(stage: Any) -> None:
     assert len(model.requests) == 1
 
 
-def test_next_named_npc_answers_after_the_joined_answer(stage: Any, slow: Any) -> None:
+def test_second_named_npc_answers_after_the_first_answered_two_lines_at_once(
+    stage: Any, slow: Any
+) -> None:
     brida = stage.make("Brida", "evennia_ai.typeclasses.AINPC")
     stage.says(stage.anna, "Oren, Brida, good evening.")
     stage.says(stage.anna, "Oren, are you there?")

@@ -103,7 +103,7 @@ def test_said_words_stay_and_nothing_is_added_when_a_filter_ends_a_reply(stage, 
         ("Aye, at dusk. Bring a", 'Oren says, "Aye, at dusk."'),
     ],
 )
-def test_cut_reply_with_an_early_start_ends_with_a_whole_sentence(stage, model, whole, rest):
+def test_truncated_reply_ends_with_a_whole_sentence_after_an_early_start(stage, model, whole, rest):
     model.writes("Aye, at dusk. Bring")
     model.asked.callback(ChatReply(text=whole, model=model.name, finish_reason="length"))
     stage.passes()

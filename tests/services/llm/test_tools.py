@@ -68,7 +68,7 @@ def test_answer_may_have_calls_only(text: str) -> None:
     assert apart(text) == ("", [("look", {})])
 
 
-def test_adjacent_answers_keep_their_order_and_speech() -> None:
+def test_adjacent_tool_calls_in_a_text_keep_their_order_and_the_speech() -> None:
     text = 'Wait. {"tool": "look"} {"tool": "give", "arguments": {"item": "rope"}}'
     assert apart(text) == ("Wait.", [("look", {}), ("give", {"item": "rope"})])
 

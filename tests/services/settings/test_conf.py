@@ -287,7 +287,7 @@ def test_wrong_settings_are_never_used(settings_of_ai):
 CHEAP = {"cheap": {"base_url": "http://localhost:1/v1", "model": "small"}}
 
 
-def test_unnamed_settings_make_the_profile_default(settings_of_ai):
+def test_model_settings_without_profiles_define_the_default_profile(settings_of_ai):
     settings_of_ai(BASE_URL="http://localhost:1/v1", MODEL="large", REPLY_TOKENS=200)
     profile = conf().profiles["default"]
 

@@ -93,7 +93,7 @@ def test_compaction_keeps_fewer_messages_to_leave_room_for_the_summary():
     assert made.tail_tokens + made.summary_tokens < 180
 
 
-def test_compaction_plan_has_summarised_and_kept_messages_with_tokens():
+def test_compaction_plan_counts_each_message_as_summarised_or_kept():
     made = plan_of(a_history(*lines(80)))
 
     assert len(made.summarised) + len(made.tail) == 80

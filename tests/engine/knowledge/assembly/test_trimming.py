@@ -232,7 +232,7 @@ def test_package_has_no_page_twice(corpora):
 
 
 @pytest.mark.req("S4-18")
-def test_page_found_twice_stays_in_the_first_section_of_any_package(corpora):
+def test_page_found_for_two_sections_is_dropped_only_from_the_later_one(corpora):
     for package, _ in corpora:
         where = {one.identity: BUCKETS.index(one.bucket) for one in package.pages}
         twice = [one.page for one in package.dropped if one.why.startswith("it is in")]
