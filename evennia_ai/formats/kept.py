@@ -54,7 +54,7 @@ _NO_LIMIT: Final = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """An object of the game by its name, and by its database id when the case was kept."""
+    """An object of the game: its name, and the database id that it had when the answer was kept."""
 
     name: str
     ref: str

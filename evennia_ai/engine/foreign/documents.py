@@ -351,7 +351,7 @@ def _scalar(loader: Any, event: Any) -> Any:
 
 
 class _Built:
-    """A value of which the parser has told a part."""
+    """A value that is built while the parser reports its parts."""
 
     __slots__ = ("_around", "_holder", "_key", "root")
 
@@ -364,7 +364,7 @@ class _Built:
 
     @property
     def is_whole(self) -> bool:
-        """True if the root is there and nothing is open."""
+        """True if the value is complete: it and everything inside it is closed."""
         return self.root is not _NOTHING and self._holder is _NOTHING
 
     def add(self, item: Any) -> None:
@@ -381,7 +381,7 @@ class _Built:
             self._key = item
 
     def open(self, made: Any) -> None:
-        """Add an empty list or mapping, and open it."""
+        """Add an empty list or mapping. The next items are added to it until it is closed."""
         self.add(made)
         self._around.append((self._holder, self._key))
         self._holder, self._key = made, _NOTHING

@@ -73,7 +73,7 @@ class Shares:
         self._count += 1
 
     def put_back(self, one: Waiting) -> None:
-        """Queue work before everything else that waits."""
+        """Queue work that was already started, before all other work that waits."""
         self._again.appendleft(one)
         self._count += 1
 

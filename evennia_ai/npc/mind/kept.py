@@ -36,15 +36,15 @@ from evennia_ai.store.history.past_turns import acts_of, replay_stored_turn
 from evennia_ai.store.history.turns import StoredTurn
 
 MOST_CASES: Final = 50
-"""The most cases that the game checks at once. `evennia-ai check` has no limit."""
+"""The most kept answers that the game checks at once. `evennia-ai check` has no limit."""
 MOST_SECONDS: Final = 0.3
-"""After so much processor time the game checks no further case."""
+"""After so much processor time, the game checks no further kept answer."""
 _UNSAFE: Final = re.compile(r"[^a-z0-9]+")
 _MOST_NAME: Final = 60
 
 
 def keep_turn(looker: Any, turn: StoredTurn, *, about: str) -> tuple[Path, KeptCase]:
-    """Write a turn into a new file of the folder of kept cases. Return the file and the case.
+    """Write a turn as a kept answer into a new file. Return the file and the kept answer.
 
     Raises:
         KeptCaseError: Something in it is hidden from `looker`, the turn cannot be replayed, or its
@@ -79,7 +79,7 @@ def _key_of(ref: str) -> str:
 
 
 def check_cases() -> tuple[list[CheckedCase], int]:
-    """Return the kept cases of the game with their states, and how many files there are.
+    """Return the kept answers of the game with their states, and the number of their files.
 
     Fewer are returned if there are too many to check at once. Do not call this in the reactor's
     thread, because it reads files.
@@ -106,7 +106,7 @@ def check_each(
 
 
 def check_named(name: str) -> CheckedCase | None:
-    """Return the kept case with this name and its state, None if there is no such case."""
+    """Return the kept answer with this name and its state; None if there is none."""
     path = next((one for one in case_files(conf().kept_folder) if one.stem == name), None)
     return None if path is None else KeptChecker(find_again).check(path)
 
@@ -145,7 +145,7 @@ def accept_case(looker: Any, found: CheckedCase) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeseenEdit:
-    """What an edit that was not made yet would change in the kept cases."""
+    """The kept answers whose prompts an edit would change, before the edit is made."""
 
     cases: tuple[CheckedCase, ...]
     """The cases that the edit gives another prompt, as they would be afterwards."""
@@ -156,7 +156,7 @@ class ForeseenEdit:
 
 
 def foresee_edit(edit: Callable[[], object]) -> ForeseenEdit:
-    """Return which kept cases an edit would give another prompt.
+    """Return the kept answers whose prompts an edit would change.
 
     The edit is made in a transaction that is rolled back, so `edit` may do anything that a
     transaction undoes. Do not call this in the reactor's thread, because it reads files.

@@ -268,14 +268,14 @@ class Turn:
             self._acting.cancel()
 
     async def _run_steps(self) -> None:
-        """Run all steps, from the greeting to the end."""
+        """Run all steps of the turn, from the greeting to the reply."""
         asking = await self._begin()  # greet, gather, compose, commit
         if asking is not None:
             ended = await self._run_rounds(asking)  # ask, act, end
             self._schedule_upkeep(ended)  # rest
 
     async def _begin(self) -> Asking | None:
-        """Commit the first prompt. Return what asks the models, None without a prompt."""
+        """Commit the first prompt. Return the object that asks the models, or None."""
         try:
             return await self._commit_first_round()
         except BudgetError as error:

@@ -1,4 +1,4 @@
-"""Kept cases of a game: made from past turns, and composed with the texts that the game has now."""
+"""Kept answers: make one of a past turn, and compose its prompt with the game's present texts."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -57,7 +57,7 @@ class KeptCaseError(EvenniaAIError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedCase:
-    """A kept case, and what has become of its prompt."""
+    """A kept answer (test case), and how its prompt differs today."""
 
     name: str
     """The name of the file, without its suffix."""
@@ -72,18 +72,21 @@ class CheckedCase:
     inputs: Inputs | None = None
     """The inputs with the texts of today, None if it was not composed."""
     prompt: Prompt | None = None
-    """The prompt that the case gets today, None if it was not composed."""
+    """The prompt with the present texts; None if it was not composed."""
 
 
 class KeptChecker:
-    """Composes kept cases with the texts that the game has now. Cases of one NPC share a view."""
+    """Composes the prompts of kept answers with the game's present texts.
+
+    Answers of one NPC share a view, which is made once.
+    """
 
     def __init__(self, find: Finder) -> None:
         self._find = cache(find)
         self._views: dict[tuple[Any, ...], NPCView] = {}
 
     def check(self, path: Path, *, only_changed: bool = False) -> CheckedCase:
-        """Read the kept case in a file, and compare its prompt with what it expects.
+        """Read a kept answer from a file, and compare its prompt with what the file expects.
 
         Args:
             only_changed: Do not compose the case if all its texts have the same revisions as when
@@ -290,7 +293,7 @@ def _case_in(path: Path) -> KeptCase | FormatError:
 
 
 def case_files(folder: Path) -> list[Path]:
-    """Return the files of the kept cases in a folder, sorted by name."""
+    """Return the files of the kept answers in a folder, sorted by name."""
     return sorted(folder.glob(f"*{SUFFIX}"))
 
 

@@ -103,14 +103,14 @@ class LockedOut:
         return bool(self._waiting)
 
     def waits(self) -> None:
-        """Add this thread to the waiting ones."""
+        """Add this thread to those that wait for the database. Log it if it is the first."""
         with self._changing:
             if not self._waiting:
                 self._log("evennia_ai: another process has locked the database; waiting")
             self._waiting.add(get_ident())
 
     def goes_on(self) -> None:
-        """Remove this thread from the waiting ones."""
+        """Remove this thread from those that wait for the database. Log it if it was the last."""
         with self._changing:
             if self._waiting == {get_ident()}:
                 self._log("evennia_ai: the database is not locked any more")

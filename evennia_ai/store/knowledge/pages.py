@@ -65,7 +65,7 @@ class PageWrite:
 
     @property
     def told(self) -> str:
-        """What the page's revision says about the change."""
+        """Return the kind of change as one word for the revision, such as "updated"."""
         return self.action or ("updated" if self.row else "created")
 
 
