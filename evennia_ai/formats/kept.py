@@ -94,7 +94,7 @@ class KeptInputs:
     """The index of the greeting that opened the conversation, None if none did."""
 
     def inputs(self) -> Inputs:
-        """Return these values as inputs without any text of a builder."""
+        """Return the inputs of a prompt with these values and no texts of builders."""
         return Inputs(
             components=ComponentSet(()),
             rules=ComposeRules(
@@ -351,7 +351,7 @@ def _tokens_of_items(by_origin: Mapping[str, int]) -> dict[str, int]:
 def judge(
     expect: Expectation, composition: Composition, *, names: Mapping[str, str]
 ) -> CaseChange | None:
-    """Return how a composed prompt differs from what must hold, None if all of it holds.
+    """Return how a composed prompt fails the conditions of a kept answer; None if it meets all.
 
     Args:
         names: The names of lore entries, by their origin.
@@ -475,7 +475,7 @@ def _item_changes(
 def _changed_items(
     before: Sequence[ExpectedMessage], now: Sequence[Message], items: Collection[str]
 ) -> Iterator[str]:
-    """Yield those of the items whose text is in no earlier message with their origin."""
+    """Yield the items with new text: `before` does not have it in a message of the same origin."""
     texts: dict[str, list[str]] = {}
     for one in before:
         for origin in one.of:
@@ -488,7 +488,7 @@ def _changed_items(
 def _moved_items(
     before: Sequence[ExpectedMessage], now: Sequence[Message], items: Collection[str]
 ) -> Iterator[str]:
-    """Yield those of the items that are no longer between the same neighbours."""
+    """Yield the items that `now` has in another order than `before`."""
     old = [origin for one in before for origin in one.of if origin in items]
     new = [origin for one in now for origin in one.origins if origin in items]
     blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
@@ -497,7 +497,7 @@ def _moved_items(
 
 
 def change_lines(change: CaseChange) -> Iterator[str]:
-    """Yield the lines that show a change to a writer."""
+    """Yield the lines of a report about the changed prompt, for people who write its texts."""
     before = change.tokens_before
     if before is not None:
         yield (

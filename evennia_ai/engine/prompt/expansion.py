@@ -637,7 +637,7 @@ class ComponentSet:
         beside = _message_at(key, component)
         return replace(
             beside,
-            key=f"{_BESIDE[side]}{key}",  # sorts it before or after the component
+            key=f"{_BESIDE[side]}{key}",  # this prefix sorts the message before or after `key`
             name=f"the message right {side} {key}",
         )
 

@@ -213,7 +213,10 @@ def a_text(most: int) -> Check:
 
 
 def a_name(most: int) -> Check:
-    """Return a check that accepts text of 1 to `most` characters; a lone "!" counts as empty."""
+    """Return a check that accepts a text of 1 to `most` characters.
+
+    A text of blanks and exclamation marks only counts as empty.
+    """
     wanted = f"a text of 1 to {most} characters"
     return lambda value: (
         "" if isinstance(value, str) and value.strip("! ") and len(value) <= most else wanted

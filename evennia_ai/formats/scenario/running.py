@@ -65,7 +65,7 @@ _HOLDERS: Final[Mapping[str, SourceName]] = MappingProxyType(
 
 
 def facts_of(card: Card | None, *, given: Facts) -> Facts:
-    """Return the facts of a scenario: those of its card, replaced by those it gives itself."""
+    """Return the facts of a scenario: `given`, and those of the card that are not in it."""
     known: dict[str, Fact] = {GENERATION_KIND: NORMAL}
     if card is not None:
         known |= {CHARACTER_NAME: card.name, CHARACTER_TAGS: card.tags}

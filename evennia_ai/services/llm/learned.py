@@ -58,7 +58,7 @@ class Learned:
         """Its requirements on the roles of messages."""
 
     def describe_lines(self) -> list[str]:
-        """Return one line for each thing learnt, with the setting that makes it permanent."""
+        """Return a line for each fact learned about the server, with the setting to keep it."""
         lines = []
         if self.limit_tokens is not None:
             window = f"reads {self.window_tokens} tokens" if self.window_tokens else "refused more"

@@ -108,7 +108,7 @@ def oddities(text: str, *, asked: str = "", earlier: Sequence[str] = ()) -> tupl
 
 
 def reminder(found: Sequence[Oddity]) -> str:
-    """Return what a model is told when it is asked again after such a reply."""
+    """Return the instruction for a model that is asked again after a reply with these oddities."""
     return "; ".join(REMINDERS[oddity] for oddity in found)
 
 

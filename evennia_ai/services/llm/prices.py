@@ -49,7 +49,10 @@ def costs_nothing(profile: ModelProfile) -> bool:
 
 
 def needs_tables(profile: ModelProfile) -> bool:
-    """True if only the tables can have the price of this profile's model."""
+    """True if the price of the model must be looked up in the price tables.
+
+    That is so unless the profile states a price or the model costs nothing.
+    """
     return profile.price is None and not costs_nothing(profile)
 
 

@@ -429,7 +429,7 @@ class SpokenStart:
         self._is_over = at_a_mark or self._seen_characters > self._max_characters + MORE_CHARACTERS
         *whole, self._line = (self._line + self._without_double_space(new)).split("\n")
         for line in map(str.strip, whole):
-            if self._is_wrapping(line):  # only the whole reply shows what is said of it
+            if self._is_wrapping(line):  # what is speech can only be decided with the whole reply
                 self._is_over, self._line = True, ""
                 break
             self._end_line(line)

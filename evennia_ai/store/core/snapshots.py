@@ -87,12 +87,12 @@ class _Kept(OrderedDict[K, V]):
             self.let_go(gone)
 
     def let_go_all(self) -> None:
-        """Call the bound's `let_go` with all values."""
+        """Report to the limit (`bound`) that all values are dropped."""
         for value in self.values():
             self.let_go(value)
 
     def let_go(self, value: V) -> None:
-        """Call the bound's `let_go` with a value, if there is a bound."""
+        """Report to the limit (`bound`), if there is one, that a value is dropped."""
         if self._bound is not None:
             self._bound.let_go(value)
 

@@ -348,7 +348,7 @@ def _repeat(name: str, text: str) -> Roller:
     def repeat(arguments: Sequence[str], place: tuple[object, ...], dice: Dice) -> str:
         found = COUNT.fullmatch(arguments[0]) if arguments else None
         if arguments and not found:
-            return f"{{{{{name}::{arguments[0]}}}}}"  # stays as written
+            return f"{{{{{name}::{arguments[0]}}}}}"  # a wrong count: keep the macro as written
         return text * (min(int(found[1]), MAX_REPEATED) if found else 1)
 
     return repeat

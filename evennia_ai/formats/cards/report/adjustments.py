@@ -107,7 +107,7 @@ def list_clamped(card: Card, book: Lorebook | None) -> Iterator[str]:
 
 
 def list_neutralised(card: Card, book: Lorebook | None, *, grants: Grants) -> Iterator[str]:
-    """Yield a sentence for each request of a card for which it lacks the grant."""
+    """Yield a sentence for everything that the card asks for without having the grant for it."""
     if "system_prompt" not in grants and card.system_prompt.strip():
         yield "system_prompt is left out"
     if "after_history" not in grants and card.post_history_instructions.strip():

@@ -201,9 +201,10 @@ class _PatternChecker:
         yield "regex", WarningPlace(where=where, excerpt=f"{shown} {problem}".rstrip())
 
     def _problem(self, key: str) -> str:
-        """Return why a regular expression is invalid, "" if it is valid.
+        """Return why a key is no valid regular expression; "" if it is valid.
 
-        The result is also "" once the total length of parsed keys is over the limit.
+        A report parses only a limited number of characters of keys. After that, all keys count as
+        valid.
         """
         if key not in self._known:
             if self._left < len(key):

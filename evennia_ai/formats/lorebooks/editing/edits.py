@@ -299,7 +299,10 @@ def _last_id(listed: list[Any] | dict[str, Any], in_world: bool) -> int:
 
 
 def _numbers(names: Iterable[str]) -> list[int]:
-    """Return -1 and, after it, those of the names that are whole numbers."""
+    """Return the names that are whole numbers, as numbers, with a -1 before them.
+
+    The -1 makes sure that the list has a maximum.
+    """
     numbers = [
         int(text) for text in names if text.isascii() and text.isdecimal() and len(text) <= 15
     ]
