@@ -283,7 +283,7 @@ def test_writer_waits_for_a_lock_of_another_process(writer, reactor, logged, mon
     reactor.hear_all(writer)
     assert told == [1, 2]
     assert [line.partition(": ")[2] for line in logged] == [
-        "another process has locked the database; we wait",
+        "another process has locked the database; waiting",
         "the database is not locked any more",
     ]
 
@@ -331,7 +331,7 @@ def test_begin_and_end_of_a_real_lock_are_logged_and_jobs_run_once_after_it(
             if logged:
                 break
             time.sleep(0.1)
-        assert logged == ["evennia_ai: another process has locked the database; we wait"]
+        assert logged == ["evennia_ai: another process has locked the database; waiting"]
         assert told == []
     reactor.hear_all(writer)
     assert told == [2, 1, {"a": 2, "b": 1}, 3]
