@@ -30,7 +30,7 @@ TRIED_AGAIN = (
     "events are not recorded yet",
     "no model is asked",
     "nothing more is said",
-    "another process has locked the database; we wait",
+    "another process has locked the database; waiting",
 )
 
 

@@ -26,7 +26,7 @@ from tests.services.llm.clients.stub_server import StubServer, answers
 pytestmark = pytest.mark.server
 
 LOCKS = Path("/proc/locks")
-WAITS = "another process has locked the database; we wait"
+WAITS = "another process has locked the database; waiting"
 GOES_ON = "the database is not locked any more"
 
 
