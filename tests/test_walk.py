@@ -41,14 +41,14 @@ def said_twice(stage: Any) -> Walk:
 
 
 def test_walk_follows_a_line_to_its_reply(stage: Any) -> None:
-    bounded("say", said_twice(stage), files=106, moves=797)
+    bounded("say", said_twice(stage), files=108, moves=822)
 
 
 def test_walk_follows_a_line_to_its_reply_with_a_lorebook(stage: Any) -> None:
     entries = [an_entry(f"Of the {key}.", keys=[key]) for key in FIVE_KEYS]
     lorebooks.save_book("harbour", json.dumps({"entries": entries}), by=trusted("Mara"))
     lorebooks.LOREBOOKS.assign("harbour", GAME, by=trusted("Mara"))
-    bounded("say_lore", said_twice(stage), files=119, moves=893)
+    bounded("say_lore", said_twice(stage), files=122, moves=918)
 
 
 def test_walk_follows_a_prompt_with_one_lore_entry() -> None:
@@ -67,4 +67,4 @@ def test_walk_follows_a_change_of_a_components_depth(db: None) -> None:
     with walked() as walk:
         told = harbour.builds("component/depth mood = 2")
     assert "depth" in told
-    bounded("depth", walk, files=24, moves=110)  # One of these may be the flush of `builds`.
+    bounded("depth", walk, files=26, moves=157)  # One of these may be the flush of `builds`.

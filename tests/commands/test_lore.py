@@ -71,8 +71,9 @@ BAD_INPUT = {
     "lore/set harbour/the ferry = constant perhaps": "neither on nor off",
     "lore/set harbour/the ferry = role wizard": "one of",
     "lore/set harbour/the ferry = clock sundial": "one of turns, messages, seconds",
-    "lore/set harbour/the ferry = when night": "not a condition",
-    "lore/set harbour/the ferry = when time.part resembles night": "one of is_any",
+    "lore/set harbour/the ferry = when night": "When 'night' is not allowed: it must be <fact>",
+    "lore/set harbour/the ferry = when time.part resembles night": "one of the tests is_any,",
+    "lore/set harbour/the ferry = when time.hour at_least x": "time.hour at_least and a number.",
     "lore/set harbour/the ferry = sticky": "is 0. To change it",
     "lore/set harbour/the ferry": "Usage",
     "lore/on harbour": "Name an entry",
@@ -204,8 +205,6 @@ def test_key_between_slashes_is_a_pattern_in_any_book(stage, harbour):
 
 
 WRONG = {
-    "when time.part resembles night": "the test of condition 1 must be one of is_any,",
-    "when a is_any b; time.hour at_least x": "the values of condition 2 must be numbers",
     "clock sundial": "clock must be one of turns, messages, seconds, not 'sundial'.",
     "npcs !": "npcs must be a text of 1 to 100 characters, not '!'.",
     "chance 101": "chance must be a number from 0 to 100, not 101.",

@@ -70,9 +70,13 @@ def _forgotten() -> Iterator[None]:
     from django.db import transaction
     from evennia.utils.idmapper.models import SharedMemoryModel
 
+    from evennia_ai.store.core.snapshots import forget_everything
+
+    forget_everything()
     with transaction.atomic():
         yield
         transaction.set_rollback(True)
+    forget_everything()
     for kind in _kinds(SharedMemoryModel):
         kind.flush_instance_cache(force=True)
 

@@ -12,7 +12,7 @@ MOST_IMPORTS = 38
 """The most modules of ours that one file may import."""
 MOST_OF_NINE_IN_TEN = 16
 """The most modules of ours that nine of ten files may import."""
-LONGEST_CHAIN = 34
+LONGEST_CHAIN = 35
 """The most files that may import one another in a row."""
 
 

@@ -51,7 +51,8 @@ def test_template_logic_of_a_card_never_runs_with_any_grants():
     text = "{% for i in range(9) %}x{% endfor %} {{ 7 * 7 }} {{user.__class__}}"
     for grants in (ALL_GRANTS, NO_GRANTS):
         prompt = prompt_of(a_card(description=text), grants=grants)
-        assert shown(prompt)[0].endswith(text)
+        # Like SillyTavern, `{{user.x}}` is read as `{{user}}`. No attribute is read.
+        assert shown(prompt)[0].endswith(text.replace("{{user.__class__}}", "Anna"))
         assert all(c.trust == "imported" for c in card_components(a_card(**FULL), grants=grants))
 
 

@@ -1,7 +1,6 @@
 """Packed lorebooks: they give the same entries, indexes and activations as their files."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,9 +18,9 @@ from evennia_ai.engine.prompt.messages import said
 from evennia_ai.engine.prompt.tokens import ESTIMATE
 from evennia_ai.formats.lorebooks.books import read_book
 from evennia_ai.formats.lorebooks.packed import PackedEntries, pack_book, unpack_book
+from tests.conformance.sillytavern_cases import LORE
 from tests.formats.lorebooks.test_entry_reader import attributes, written_entries
 
-BOOKS = Path(__file__).parents[2] / "conformance" / "sillytavern" / "books.json"
 OURS, THEIRS = read_rules({"rules": "evennia_ai"}), read_rules({"rules": "sillytavern"})
 
 
@@ -77,9 +76,10 @@ ODD = {
 def test_packed_book_is_the_same_with_every_kind_of_entry(rules):
     assert packed_and_read(ODD, rules)[0] is not None
     assert_same(ODD, rules)
-    for case in json.loads(BOOKS.read_text())["cases"]:
-        for data in case["books"].values():
-            assert_same(data, rules)
+    books = [book for case in LORE.values() for book in case.case["input"]["books"]]
+    assert len(books) > 100
+    for data in books:
+        assert_same(data, rules)
 
 
 @given(entries=st.lists(written_entries(), max_size=5), is_world=st.booleans())

@@ -127,7 +127,7 @@ def test_speaker_kind_is_npc_when_an_npc_speaks():
 
 
 def test_passing_facts_have_only_the_time_without_an_event():
-    assert sorted(facts_with(event=None)) == ["time.hour", "time.part"]
+    assert sorted(facts_with(event=None)) == ["time.hour", "time.month", "time.part"]
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ SHOWS_NOTHING = {
     *(f"component/{verb}" for verb in ("context", "create", "depth", "edit", "on")),
     *(f"component/{verb}" for verb in ("move", "off", "order", "remove", "revert", "revisions")),
     *(f"component/{verb}" for verb in ("description", "name", "priority", "required", "role")),
-    "component/volatile",
+    *("component/volatile", "component/when"),
     *(f"kb/{verb}" for verb in ("approve", "assign", "edit", "hints/remove", "import", "lock")),
     *(
         f"kb/{verb}"
@@ -140,13 +140,16 @@ SHOWS_NOTHING = {
     *(f"lorekeeper/{verb}" for verb in ("", "in", "pages", "revise", "type")),
     *(f"note/{verb}" for verb in ("", "remove", "depth", "edit", "every", "mode")),
     *(f"note/{verb}" for verb in ("off", "on", "order", "place", "revert", "revisions", "role")),
+    "note/when",
     *(f"persona/{verb}" for verb in ("", "remove", "place")),
     *(f"preset/{verb}" for verb in ("", "approve", "assign", "export", "grant", "import")),
     *(f"preset/{verb}" for verb in ("reject", "remove", "report", "revert", "revisions")),
     *(f"preset/{verb}" for verb in ("revoke", "switch", "unassign")),
+    *(f"regex/{verb}" for verb in ("", "create", "edit", "export", "import", "off", "on")),
+    *(f"regex/{verb}" for verb in ("remove", "revert", "revisions", "test")),
     # A player reads only what is about themselves (npc/mind/own_data.py).
     *("ai me/", "ai me/export", "ai me/forget"),
-    *("ai off/", "ai report/", "ask /", "ignore/", "read/", "show/", "talk/"),
+    *("ai language/", "ai off/", "ai report/", "ask /", "ignore/", "read/", "show/", "talk/"),
 }
 
 VIEWERS = {"Player": False, "Builder": False, "Admin": True, "superuser": True}

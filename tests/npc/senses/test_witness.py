@@ -28,6 +28,8 @@ class Mind:
         self.foreseen_names = OrderedDict()
 
     is_busy = False
+    known_view = None
+    display = staticmethod(str)
     settings = USUAL
     disclosure = NOTHING_DISCLOSED
     own_names = ("Oren",)

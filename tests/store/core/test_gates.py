@@ -26,6 +26,7 @@ GATED: Final[Mapping[str, str]] = {
     "authored/notes": "set_note clear_notes",
     "authored/personas": "set_persona clear_persona erase_persona_text",
     "authored/presets": "import_preset switch",
+    "authored/regex_scripts": "edit_preset_file save_script",
     "erasing": "erase_private erase_conversation erase_branches forget_person erase_persona"
     " erase_about forget_room",
     "history/branches": "open_branch open_branch_without_past",
@@ -48,7 +49,10 @@ ASKED_ELSEWHERE: Final = frozenset(
         *("core/authoring.write", "core/authoring.write_all"),
         *("authored/life_cycle.save", "authored/cards.save", "authored/life_cycle.check"),
         *("authored/life_cycle.import_file", "authored/life_cycle.approve_at_once"),
-        *(f"authored/{kind}.check" for kind in ("components", "lorebooks", "notes")),
+        *(
+            f"authored/{kind}.check"
+            for kind in ("components", "lorebooks", "notes", "regex_scripts")
+        ),
         *("core/snapshots.changing", "core/snapshots.one_change"),
         "history/prompt_texts.erase_texts",
         *("knowledge/pages.write_all", "knowledge/pages.remove_all"),
