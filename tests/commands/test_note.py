@@ -201,7 +201,7 @@ def two(stage, noted):
     stage.builds("note oren/scene = The tavern closes. Hurry.", "note/depth oren/scene = bottom")
 
 
-def test_new_text_shows_the_replaced_text(stage, noted):
+def test_note_command_shows_the_old_and_the_new_text_when_a_note_changes(stage, noted):
     told = stage.builds("note oren = The ferry is lost.")
     assert "revision 2" in told
     assert [line for line in told.splitlines() if line[:2] in ("- ", "+ ")] == [

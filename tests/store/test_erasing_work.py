@@ -132,7 +132,7 @@ class TestForgettingAPerson:
         assert records_of(quay)[-1].meta["outcome"] == "a person who spoke was forgotten"
         assert "rope" in records_of(quay)[0].body
 
-    def test_room_without_unobserved_words_of_the_person_is_unchanged(self, quay):
+    def test_forgetting_changes_no_room_when_their_words_there_were_observed(self, quay):
         inn = get_or_open_conversation(NPC, kind="room", place_ref="4")
         append_records(inn, [a_line("Ben sings.", meta={"speaker": BEN})])
         head = head_of(quay)

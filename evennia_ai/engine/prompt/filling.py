@@ -368,7 +368,10 @@ def quote_line(text: str) -> str:
 
 
 def quote_last_messages(values: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the values with the last messages as short quotations."""
+    """Return the macro values, with those that repeat a last message as short quotations.
+
+    These are the values of macros such as `{{lastMessage}}` (`SAID_LAST`).
+    """
     if SAID_LAST.isdisjoint(values):
         return values
     said = {name: quote_line(values[name]) for name in SAID_LAST if values.get(name)}

@@ -225,8 +225,9 @@ async def _safe_result(
         {"knowledge_base_id": chunk.base, "title": chunk.title, "content": _passage_text(chunk)}
         for chunk in shown
     ]
-    # Otherwise a player could find out word by word what a page contains. So the result of a search
-    # that finds nothing looks like a refusal, and the number of found passages is hidden.
+    # A player must not find out by many searches which words a restricted page contains. Therefore
+    # a search without results gets the same answer as a refused search, and the answer hides how
+    # many passages were found.
     is_whole = guarded.mode == "direct_injection"
     told = build_envelope(
         refuse_answer("other") if summary.reason == NO_CHUNKS else summary,

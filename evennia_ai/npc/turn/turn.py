@@ -260,7 +260,12 @@ class Turn:
             self._current_voice.say(greeting)
 
     def cancel(self, why: str) -> None:
-        """Give the turn up, because nobody waits for the answer or nobody may speak."""
+        """Cancel the turn. Its model call and its running tool are cancelled too.
+
+        Args:
+            why: The reason, for example that nobody waits for the answer, or that a builder
+                stopped all NPCs.
+        """
         self._cancelled = self._cancelled or why
         if self._asking is not None:
             self._asking.cancel()

@@ -191,7 +191,8 @@ class Compactor:
         self._work: Final = work
         self._write: Final = calls.writer.write
         self._is_closed = False
-        # By conversation that is being compacted: the Deferreds of all others who wait for that.
+        # Has a key for each conversation whose compaction is running. The value has the Deferreds
+        # of the later callers, who wait for the same compaction.
         self._waiting: dict[int, list[Deferred[Outcome]]] = {}
 
     def is_due(self, fullness: Fullness, when: CompactionMoment) -> bool:

@@ -325,8 +325,8 @@ async def _ask_about_weather(one: _Examination, seconds: float, hear: Listener) 
         except ModelRefused:
             left = until - one.now()
             again = one.request(_WEATHER, max_tokens=max_tokens, most_seconds=left)
-            # If the client has learnt which roles the server accepts, try once more. Otherwise a
-            # retry is useless.
+            # The client may have learnt from the refusal which roles the server accepts. Then its
+            # next request has other messages. The same messages would only be refused again.
             if again.messages == request.messages or left < LEAST_SECONDS:
                 raise
             request = again

@@ -123,7 +123,9 @@ def make_portable(
             manifest=with_record_names(manifest, known.__getitem__),
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ReplayError("its manifest names records that do not fit its messages") from error
+        raise ReplayError(
+            "its manifest cannot be read, or refers to records in a wrong way"
+        ) from error
 
 
 def _places_of(ids: Iterable[str]) -> Mapping[str, str]:

@@ -248,7 +248,13 @@ def history_upto(row: models.Record, *, cut: int | None) -> History:
 
 
 def _load_tail(first: Sequence[Record]) -> Mapping[str, Record]:
-    """Return the earlier records that the first record of the segment keeps."""
+    """Return the records of earlier segments that stay in the prompt after a compaction.
+
+    The first record of a segment lists their places in its `tail`.
+
+    Args:
+        first: The first record of the segment in a list, or an empty list.
+    """
     places = [place for record in first for place in record.meta.get("tail", ())]
     return records_at(first[0].conversation, places) if places else {}
 

@@ -190,7 +190,7 @@ class PageOfBase(site.Page):
         if number not in numbers or not all(
             viewer.may_view(one.locks) for one in (before, after) if one is not None
         ):
-            raise NotStoredError(f"revision of '{title}' with the number", text)
+            raise NotStoredError(f"page '{title}' with revision", text)
         return {
             "shown_revision": number,
             "difference": text_differences(_text(before), _text(after)),

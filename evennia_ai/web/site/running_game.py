@@ -683,7 +683,7 @@ def why_no_answer(ref: str) -> str:
 def _npc(ref: str) -> Any:
     found = object_of(ref)
     if not isinstance(found, HasMind):
-        raise NotStoredError("NPC with the number", ref, [])
+        raise NotStoredError("NPC with number", ref, [])
     return found
 
 

@@ -167,7 +167,7 @@ def test_blocks_of_examples_are_left_out_in_the_same_way_inside_and_before_the_h
     ]
 
 
-def test_examples_add_the_cost_of_a_shared_message_only_as_its_first_text() -> None:
+def test_examples_pay_for_their_message_only_when_no_other_text_shares_it() -> None:
     shared = examples(THREE, volatile=True)
     alone = the_prompt(shared, limit=3 + 4 + 2 + 23 - 1)
     assert texts(alone) == ["<START>\none"]

@@ -246,7 +246,7 @@ def test_error_for_an_empty_card_file_says_that_the_file_is_empty():
 @pytest.mark.parametrize(
     "start", [b"RIFF\x24\0\0\0WEBPVP8 ", b"GIF89a", b"BM6", b"\0\0\0\x20ftypavif"]
 )
-def test_picture_that_cannot_hold_a_card_is_refused_as_a_picture(start):
+def test_card_import_says_that_this_kind_of_picture_cannot_hold_a_card(start):
     assert refusal(start + bytes(40)).startswith("card: this kind of picture cannot hold a card")
 
 

@@ -149,7 +149,7 @@ def test_messages_dropped_by_ollama_are_noticed_when_the_ratio_is_known() -> Non
     assert cut == list(range(min(cut), 6000, 100))
 
 
-def test_servers_own_report_of_a_cut_is_used() -> None:
+def test_prompt_counts_as_shortened_when_the_server_reports_it() -> None:
     told = replace(counted(500), prompt_cut=True)
     assert Arrivals().whole_tokens("s", a_request(500), told) is not None
     assert Arrivals().whole_tokens("s", a_request(500), replace(told, usage=None)) is not None

@@ -274,7 +274,11 @@ def visible_bases(caller: Any) -> Iterator[BaseInfo]:
 
 
 def base_named(caller: Any, text: str) -> BaseInfo:
-    """Return the base of this key, if `caller` may see it."""
+    """Return the knowledge base with this key.
+
+    Raises:
+        CommandError: There is no such knowledge base, or its lock `view` refuses `caller`.
+    """
     info = bases.base_or_none(text.strip().lower())
     if info is None or not lock_allows(caller, info.locks, "view"):
         known = ", ".join(seen.key for seen in list(visible_bases(caller))[:_MOST_NAMES])
@@ -284,14 +288,19 @@ def base_named(caller: Any, text: str) -> BaseInfo:
 
 
 def base_to_change(caller: Any, text: str) -> BaseInfo:
-    """Return the base of this key. CommandError if its lock `edit` refuses `caller`."""
+    """Return the knowledge base with this key, which `caller` wants to change.
+
+    Raises:
+        CommandError: There is no such knowledge base, or its lock `view` or `edit` refuses
+            `caller`.
+    """
     info = base_named(caller, text)
     refuse_change(caller, info)
     return info
 
 
 def refuse_change(caller: Any, info: BaseInfo) -> None:
-    """Raise CommandError if the lock `edit` of a base refuses `caller`."""
+    """Raise CommandError if the lock `edit` of a knowledge base refuses `caller`."""
     if not lock_allows(caller, info.locks, "edit"):
         raise CommandError(
             f"You may not change knowledge base '{info.key}': its lock 'edit' does not allow it."

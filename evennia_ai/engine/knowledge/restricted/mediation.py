@@ -136,13 +136,14 @@ def refuse_answer(reason: MediationReason) -> SafeSummary:
 
 
 def _lines(value: Any) -> Any:
-    """Return a list of texts. Some models write a text for one line, and null for no lines."""
+    """Return the model's value as a list. One text becomes a list of one, and null becomes []."""
     if value is None:
         return []
     return [value] if isinstance(value, str) else value
 
 
 def _nothing(value: Any) -> Any:
+    """Return the model's value, with null as ""."""
     return "" if value is None else value
 
 
