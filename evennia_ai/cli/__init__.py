@@ -302,7 +302,7 @@ def knowledge_import(
 def knowledge_search(
     base: str, words: tuple[str, ...], *, most: int, as_json: bool, game: Path
 ) -> int:
-    """Show the pages of a base that contain these words, the best first."""
+    """Show the pages of a knowledge base that contain these words, the best first."""
     opened_game(game)
     from evennia_ai.cli.game import knowledge as pages
 
@@ -314,7 +314,7 @@ def knowledge_search(
 @click.argument("target", type=FILE, metavar="FOLDER")
 @GAME
 def knowledge_export(base: str, target: Path, *, game: Path) -> int:
-    """Write the pages of a base into a new folder, which can be imported again."""
+    """Write the pages of a knowledge base into a new folder, which can be imported again."""
     path = target.absolute()
     opened_game(game)
     from evennia_ai.cli.game import knowledge as pages

@@ -115,7 +115,9 @@ class TestForgettingAPerson:
             OBSERVE.refuse_stale(job)
 
     @pytest.mark.parametrize("npc_ref", [None, NPC])
-    def test_unlearnt_room_conversation_counts_as_forgettable(self, quay, npc_ref):
+    def test_room_conversation_counts_as_forgettable_until_npcs_learned_from_it(
+        self, quay, npc_ref
+    ):
         found = forgettable(ANNA, npc_ref=npc_ref)
 
         assert (found.unlearnt, found) == (

@@ -91,7 +91,10 @@ def refuse_over_limit(limits: Limits, player_ref: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
-    """Asks the models on behalf of a person. `is_protected`: the words are of a restricted base."""
+    """Asks the models on behalf of a person.
+
+    `is_protected` is True if the prompt contains texts of a restricted knowledge base.
+    """
 
     calls: ModelCalls
     player_ref: str

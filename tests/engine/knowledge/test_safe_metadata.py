@@ -31,7 +31,7 @@ def test_safe_metadata_has_only_four_fields():
 
 
 @pytest.mark.req("S0-21")
-def test_safe_metadata_is_cut_to_its_lengths():
+def test_safe_metadata_of_a_knowledge_base_is_shortened_to_its_limits():
     long = replace(INFO, name="n" * 500, hint="h" * 500, keywords=("k" * 99, *"abcdefg"))
     block = safe_metadata(long)
     assert len(block.name) == 120

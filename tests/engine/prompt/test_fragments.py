@@ -139,7 +139,7 @@ def test_message_part_of_kept_blocks_of_examples_spans_the_sent_text() -> None:
     assert (part.origin, part.start, part.end, part.revision) == (ORIGIN, 0, 23, 7)
 
 
-def test_no_history_message_is_cut_for_a_block_of_examples() -> None:
+def test_dialogue_examples_take_no_tokens_from_history_messages() -> None:
     history = [said("user", f"m{i:05}") for i in range(1, 12)]
     prompt = the_prompt(examples(THREE), limit=103, history=history)
     assert prompt.cut == 5

@@ -84,7 +84,7 @@ def test_error_names_the_reason_why_a_card_file_cannot_be_read(tmp_path):
         load_card(Path("a\0b"))
 
 
-def test_endless_device_is_refused_as_too_large_for_a_card():
+def test_card_import_of_an_endless_device_file_says_that_the_file_is_too_large():
     with pytest.raises(FormatError, match=r"too many bytes; the limit is 1000 \(file_bytes\)"):
         load_card(Path("/dev/zero"), limits=CardLimits(file_bytes=1000))
 

@@ -369,7 +369,7 @@ def test_million_values_are_checked_in_linear_time(unit):
         assert len(value) == 300_001
 
 
-def test_value_that_contains_itself_is_refused_as_nested_too_deeply():
+def test_error_says_nested_too_deeply_when_a_value_contains_itself():
     loop: list[object] = []
     loop.append({"again": loop})
     with pytest.raises(FormatError, match="nested more than 64 deep"):

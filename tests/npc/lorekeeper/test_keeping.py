@@ -257,7 +257,7 @@ def test_watchers_get_no_words_of_a_restricted_base(stage, mara, monkeypatch):
     assert "canaries" not in str(heard)
 
 
-def test_budget_of_the_settings_applies_when_the_config_page_names_none(stage, mara):
+def test_token_budget_of_the_settings_applies_when_the_config_page_has_no_budget(stage, mara):
     keeps(stage, budget_tokens=900)
     assert answer(mara).context_meta["tokens"]["limit"] == 400
     assert replace(conf()).lorekeeper == LorekeeperSettings()

@@ -281,7 +281,7 @@ def test_npc_that_moved_sees_its_new_room(stage, mind):
     assert mind.heard[0].room_ref == str(stage.quay.id)
 
 
-def test_description_of_the_new_room_is_cut_to_a_limit(stage, mind):
+def test_npc_perceives_only_the_start_of_a_long_room_description_after_moving(stage, mind):
     stage.quay.db.desc = "x" * 9000
     moves(stage, stage.npc, stage.quay)
     assert len(mind.heard[0].text) < 700

@@ -67,7 +67,7 @@ def test_unknown_base_does_not_exist():
         knowledge_bases.get_base("quay")
 
 
-def test_changed_base_is_a_new_revision_and_the_same_one_none():
+def test_knowledge_base_gets_a_new_revision_only_when_it_changes():
     told = [a_base(name=name).revision for name in ("Harbour", "Harbour", "The harbour")]
 
     assert told == [1, 1, 2]

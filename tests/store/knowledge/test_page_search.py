@@ -67,7 +67,7 @@ def test_removed_page_is_no_longer_found(harbour):
     assert not models.KnowledgePosting.objects.exists()
 
 
-def test_page_deleted_without_its_postings_is_not_found_and_hides_none(harbour):
+def test_search_finds_all_other_pages_when_a_page_was_deleted_without_its_index(harbour):
     write(harbour, "Ferry", "at dawn")
     write(harbour, "Lighthouse", "at dawn")
     models.KnowledgePage.objects.filter(title="Ferry").delete()

@@ -185,7 +185,7 @@ class TestListing:
 
 
 class TestWriting:
-    def test_changed_page_is_a_new_revision_and_the_same_one_none(self):
+    def test_wiki_page_gets_a_new_revision_only_when_it_changes(self):
         for body in ("one", "two", "two"):
             a_saved_page("Ferry", body)
 

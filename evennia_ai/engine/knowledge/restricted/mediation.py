@@ -294,7 +294,9 @@ def build_envelope(
     total: int,
     external: Sequence[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Return the result of a search in restricted bases for the NPC's model, without any passage.
+    """Return a search result from restricted knowledge bases, without any passage.
+
+    The NPC's model reads this result.
 
     Args:
         summary: The safe summary or refusal.
