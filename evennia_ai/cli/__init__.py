@@ -277,7 +277,9 @@ def knowledge(context: click.Context) -> None:
 
 @knowledge.command("import")
 @click.argument("source", type=FILE, metavar="FOLDER")
-@click.option("--base", "key", metavar="KEY", help="The base's key; default: the folder's name.")
+@click.option(
+    "--base", "key", metavar="KEY", help="The knowledge base; default: the folder's name."
+)
 @click.option("--dry-run", is_flag=True, help="Show what would change; write nothing.")
 @click.option("--remove", is_flag=True, help="Remove pages that the folder does not have.")
 @JSON

@@ -51,7 +51,7 @@ def test_folder_is_imported_with_the_fields_of_its_base(stage, folder):
 def test_the_same_folder_again_changes_nothing(stage, folder):
     stage.builds("kb/import/run moor")
     before = everything()
-    assert "The base has all of this already" in stage.builds("kb/import/run moor")
+    assert "The knowledge base has all of this already" in stage.builds("kb/import/run moor")
     assert everything() == before
 
 

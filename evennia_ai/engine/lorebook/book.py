@@ -378,5 +378,5 @@ def containment_in_words(missing: tuple[Grant, ...], position: Position) -> str:
 
 
 def mention_in_words(mention: Mention) -> str:
-    """Render for authors next to which message an entry is placed, and on which side of it."""
+    """Render for authors where an entry is placed: before or after which message."""
     return f"right {mention.side} the {mention.message} message with its key"

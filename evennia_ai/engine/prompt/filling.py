@@ -69,7 +69,7 @@ NO_EFFECT: Final = Effect()
 
 
 class MacroState(NamedTuple):
-    """The variables that are set, and the work that was used, before some text of a prompt.
+    """The state before a text of the prompt: the variables set so far, and the work used so far.
 
     Contained (untrusted) texts have their own variables and their own count of work.
     """

@@ -85,9 +85,7 @@ def record_guards(npc: NPC) -> None:
 def _store_guard(npc: NPC, info: BaseInfo) -> None:
     try:
         hold_npc((info.key,), str(npc.id), by=THE_GAME)
-    except (
-        StoreError
-    ) as error:  # the NPC guards the base all the same, and the next check stores that
+    except StoreError as error:  # the NPC guards the knowledge base now; the next check stores it
         logger.log_err(
             f"evennia_ai: could not store that NPC {npc.id} guards '{info.key}': {error}"
         )

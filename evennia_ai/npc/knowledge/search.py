@@ -246,7 +246,7 @@ SPEAKER: Final = "speaker"
 
 
 class HintEchoes(Watcher):
-    """Logs each reply in which an NPC repeats the hint of a knowledge base that it guards.
+    """Logs each reply with the hint of a knowledge base that the NPC guards.
 
     Only the start of a reply is compared, because the rest is never said. The comparison may take
     long, so it runs in a thread.

@@ -58,7 +58,10 @@ Id = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_l
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One search: its bases, the keys of the guarded ones (`held`), and a warning for the model."""
+    """One search: its knowledge bases and a warning for the model.
+
+    `held` has the keys of the bases that the NPC guards.
+    """
 
     use: Use
     query: str

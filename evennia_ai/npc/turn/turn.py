@@ -349,7 +349,10 @@ class Turn:
         return toolbox_of(self._mind.npc, self.settings.tools, event=self.heard.event)
 
     def _call_key(self, this: Round) -> CallKey:
-        """Return the key of a round's call: whom it counts for, and which turn it belongs to."""
+        """Return the key of a model call.
+
+        It names the player for the limits, and the turn for the logs.
+        """
         event = self.heard.event
         return CallKey(
             npc_ref=self._npc_ref,

@@ -76,7 +76,7 @@ from evennia_ai.store.history.windows import windows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fullness:
-    """The tokens of the history from its cut on, and those of everything else in the prompt."""
+    """How full a prompt is: the tokens of its history, and those of everything else in it."""
 
     history_tokens: int
     other_tokens: int
@@ -116,7 +116,7 @@ def fullness_of(prompt: Prompt, *, cut: int) -> Fullness:
     """Return how full a prompt is.
 
     Args:
-        cut: The cut of the history in the previous prompt.
+        cut: The index of the oldest history message in the previous prompt.
     """
     return _fullness(prompt, prompt.history, cut=cut, other_tokens=_tokens_outside_history(prompt))
 

@@ -251,7 +251,7 @@ async def _check_address(one: _Examination) -> Answer | None:
             "address",
             "FAIL",
             f"{base} redirects{where}, which is not followed: the key would go there",
-            "Set base_url to the address that answers itself, mostly https",
+            "Set base_url to the address to which the server redirects",
         )
         return None
     one.add("address", "ok", f"{base} answers, without a list of models (status {first.status})")

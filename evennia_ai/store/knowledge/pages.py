@@ -406,7 +406,7 @@ def page_at_revision(base: str, name: PageName, number: int) -> Page | None:
 
 
 def removed_with_locks() -> bool:
-    """True if a page with this name was removed that had a lock, or whose base had one."""
+    """True if a removed page with this name had a lock, or if its knowledge base had one."""
     rows = models.KnowledgePageRevision.objects.filter(action="removed")
     return bool(rows.exclude(locks="").exists())
 

@@ -272,7 +272,7 @@ def _reading(path: Path, key: str) -> Any:
     return work
 
 
-_NOTHING: Final = "The base has all of this already; nothing was changed."
+_NOTHING: Final = "The knowledge base has all of this already; nothing was changed."
 
 
 def _plan_lines(plan: FolderPlan) -> Iterator[str]:

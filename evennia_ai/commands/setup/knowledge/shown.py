@@ -188,8 +188,8 @@ Place = tuple[PageName, PageName]
 class RequiresTree:
     """Pages by the names under which they are required; None for names that no page has.
 
-    `places` says where each page is shown: under which page, and by which required name. `is_cut`
-    is True if there were more than `MOST_PAGES`.
+    `places` has the page under which each page is shown, and the required name there. `is_cut` is
+    True if there were more than `MOST_PAGES`.
     """
 
     root: Page

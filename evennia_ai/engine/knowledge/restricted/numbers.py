@@ -90,7 +90,7 @@ _UNITS: Final = (
 )
 # Words that begin like a number but are none.
 _OTHERWISE: Final = frozenset({"nineveh", "fourier", "fourchette", "eighties"})
-# Roman numerals that are just as often words or units, so they are unsure numbers.
+# Roman numerals that are also common words or units, so they may not mean a number.
 _ROMAN_TOO: Final = frozenset(
     {
         *("mix", "di", "dix", "div", "liv", "li", "mi", "mm", "mmm", "cm", "ml", "cl", "dl", "cc"),
@@ -340,7 +340,7 @@ def _nearby_words(
 
 
 def _nouns(pieces: Sequence[_Piece]) -> list[str]:
-    """Return the words that may name a counted thing, in the singular."""
+    """Return the words that may be the noun of a number: "barrel" for `two barrels`."""
     return [
         piece.text.removesuffix("s")
         for piece in pieces

@@ -592,7 +592,7 @@ class ActivationRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassResult:
-    """The facts about a finished activation pass that decide which kind of pass comes next."""
+    """What happened in an activation pass. This decides which kind of pass comes next."""
 
     passed_on: int
     """The number of entries whose text recursion will search for the first time."""
