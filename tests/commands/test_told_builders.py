@@ -80,7 +80,7 @@ def test_builder_who_spoke_gets_the_reason_even_with_tell_off(stage, heard):
     assert heard["Pim"] == []
 
 
-def test_builder_with_tell_on_gets_the_reason_once(stage, heard):
+def test_builder_who_switched_reports_on_gets_the_reason_of_a_failure_once(stage, heard):
     news.switch_news(stage.builder, True)
     with playing(stage, REFUSED):
         says(stage, stage.builder)

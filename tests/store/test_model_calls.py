@@ -77,7 +77,7 @@ def test_all_players_are_summed_with_one_query() -> None:
     assert set(model_calls.use_by_each("player_ref", NOON)) == {"7", "8", ""}
 
 
-def test_unreported_tokens_count_as_none() -> None:
+def test_tokens_that_the_server_did_not_report_count_as_zero() -> None:
     written(a_call(cached_tokens=None))
     assert model_calls.use_since(0).cached_tokens == 0
 

@@ -69,7 +69,7 @@ def test_hint_is_left_out_when_it_repeats_a_page_in_another_form(page, hint):
 
 
 @pytest.mark.req("S0-23")
-def test_safe_metadata_of_a_base_without_hint_is_its_name_and_id():
+def test_safe_metadata_of_a_knowledge_base_without_hint_is_its_name_and_id():
     block = safe_metadata(replace(INFO, hint="", keywords=()))
     assert block == SafeMetadata(name="The harbour vault", id="vault")
 

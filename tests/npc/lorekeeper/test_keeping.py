@@ -153,14 +153,14 @@ def test_page_is_in_the_package_when_the_builder_may_read_it(stage, mara):
 
 
 @pytest.mark.req("S4-55")
-def test_base_counts_as_missing_for_a_player(stage, mara):
+def test_knowledge_base_counts_as_missing_for_a_player(stage, mara):
     writer = keeps(stage)
     assert "harbour" in refused(stage.anna)
     assert writer.asked == []
 
 
 @pytest.mark.req("S4-55")
-def test_base_counts_as_missing_when_its_lock_hides_it(stage, mara):
+def test_knowledge_base_counts_as_missing_when_its_lock_hides_it(stage, mara):
     keeps(stage)
     a_wiki("crypt", texts={}, locks="view:perm(Admin)")
     told = done(lorekeeper(TASK, base="crypt", by=mara)).getErrorMessage()
@@ -245,7 +245,7 @@ def test_wikipedia_is_not_asked_when_the_settings_name_no_address(stage, mara):
 
 
 @pytest.mark.req("S4-55")
-def test_watchers_get_no_words_of_a_restricted_base(stage, mara, monkeypatch):
+def test_watchers_get_no_words_of_a_restricted_knowledge_base(stage, mara, monkeypatch):
     restricted(a_wiki("secret", texts={**PAGES, "The Ferry": "It carries canaries."}))
     keeps(stage)
     heard: list[Any] = []
@@ -264,7 +264,7 @@ def test_token_budget_of_the_settings_applies_when_the_config_page_has_no_budget
 
 
 @pytest.mark.req("S4-55")
-def test_npc_that_guards_a_base_may_not_give_a_task_for_it(stage, mara):
+def test_npc_that_guards_a_knowledge_base_may_not_give_a_task_for_it(stage, mara):
     restricted(a_wiki("secret"))
     keeps(stage)
     stage.npc.permissions.add("Builder")

@@ -62,7 +62,7 @@ def test_character_says_in_the_words_of_its_card_that_it_does_not_know() -> None
     assert said("She asks what nobody knows.", *card, **AT_THE_FORGE) not in lines
 
 
-def test_offline_reply_comes_at_once_and_says_so() -> None:
+def test_offline_responder_answers_at_once_and_marks_the_reply_as_offline() -> None:
     model = OfflineResponder("Hm.")
     reply = outcome(model.complete(a_request("When does the ferry leave?", passages=(FERRY,))))
     assert (reply.offline, model.offline, reply.usage) == (True, True, None)
