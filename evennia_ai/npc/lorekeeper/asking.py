@@ -151,7 +151,7 @@ def _plan_failure(failure: Failure) -> Failed:
     return Failed(failure.getErrorMessage())
 
 
-OFF: Final = "EVENNIA_AI_KNOWLEDGE_WIKIPEDIA names no address"
+OFF: Final = "EVENNIA_AI_KNOWLEDGE_WIKIPEDIA is not set to the address of a wiki"
 
 _opened: Final[WeakKeyDictionary[Models, Wikipedia]] = WeakKeyDictionary()
 

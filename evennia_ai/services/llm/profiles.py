@@ -381,7 +381,9 @@ def _names(names: Any, *, where: str) -> tuple[str, ...]:
     if not isinstance(listed, list | tuple) or not all(isinstance(one, str) for one in listed):
         raise FormatError("setting", f"{where}: must be a profile's name or a list of them")
     if not listed:
-        raise FormatError("setting", f"{where}: names no profile; name one or remove it")
+        raise FormatError(
+            "setting", f"{where}: is an empty list; write the name of a profile, or remove it"
+        )
     return tuple(dict.fromkeys(listed))
 
 

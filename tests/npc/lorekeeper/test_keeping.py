@@ -241,7 +241,9 @@ def test_wikipedia_is_not_asked_when_the_settings_name_no_address(stage, mara):
     write("harbour", "Instructions:Config", "---\nwikipedia: true\n---\n")
     keeps(stage)
     told = answer(mara).context_meta
-    assert "EVENNIA_AI_KNOWLEDGE_WIKIPEDIA names no address" in str(told["warnings"])
+    assert "EVENNIA_AI_KNOWLEDGE_WIKIPEDIA is not set to the address of a wiki" in str(
+        told["warnings"]
+    )
 
 
 @pytest.mark.req("S4-55")

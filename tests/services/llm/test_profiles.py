@@ -187,7 +187,10 @@ def test_role_names_one_profile_or_several_in_order() -> None:
     [
         ("speaker", "R: must be a dictionary of roles"),
         ({"speakers": "x"}, "R: there is no role 'speakers'; did you mean speaker?"),
-        ({"speaker": []}, "R['speaker']: names no profile; name one or remove it"),
+        (
+            {"speaker": []},
+            "R['speaker']: is an empty list; write the name of a profile, or remove it",
+        ),
         ({"speaker": 7}, "R['speaker']: must be a profile's name or a list of them"),
         ({"speaker": ["a", 7]}, "R['speaker']: must be a profile's name or a list of them"),
     ],
