@@ -30,8 +30,12 @@ class Mind:
     is_busy = False
     settings = USUAL
     disclosure = NOTHING_DISCLOSED
+    known_view = None
     own_names = ("Oren",)
     hear = property(lambda self: self.heard.append)
+
+    def display(self, text):
+        return text
 
     def settle_names(self, new):
         return maybeDeferred(settle_names, new)
