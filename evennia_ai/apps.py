@@ -62,10 +62,8 @@ def _run_checks(**asked: Any) -> list[checks.CheckMessage]:
 
 
 def _log_page_error(**sent: Any) -> None:
-    """Log the error of a web page.
-
-    Imported here because Evennia's logger can be imported only after Django's apps are ready.
-    """
+    """Log the error of a web page."""
+    # This import also loads Evennia's logger, which needs Django's apps to be ready.
     from evennia_ai.web.page_errors import log_page_error
 
     log_page_error(**sent)

@@ -277,7 +277,9 @@ def knowledge(context: click.Context) -> None:
 
 @knowledge.command("import")
 @click.argument("source", type=FILE, metavar="FOLDER")
-@click.option("--base", "key", metavar="KEY", help="The base's key; default: the folder's name.")
+@click.option(
+    "--base", "key", metavar="KEY", help="The knowledge base; default: the folder's name."
+)
 @click.option("--dry-run", is_flag=True, help="Show what would change; write nothing.")
 @click.option("--remove", is_flag=True, help="Remove pages that the folder does not have.")
 @JSON
@@ -302,7 +304,7 @@ def knowledge_import(
 def knowledge_search(
     base: str, words: tuple[str, ...], *, most: int, as_json: bool, game: Path
 ) -> int:
-    """Show the pages of a base that contain these words, the best first."""
+    """Show the pages of a knowledge base that contain these words, the best first."""
     opened_game(game)
     from evennia_ai.cli.game import knowledge as pages
 
@@ -314,7 +316,7 @@ def knowledge_search(
 @click.argument("target", type=FILE, metavar="FOLDER")
 @GAME
 def knowledge_export(base: str, target: Path, *, game: Path) -> int:
-    """Write the pages of a base into a new folder, which can be imported again."""
+    """Write the pages of a knowledge base into a new folder, which can be imported again."""
     path = target.absolute()
     opened_game(game)
     from evennia_ai.cli.game import knowledge as pages

@@ -150,7 +150,7 @@ class Stage:
 
 
 def waits(switch: Callable[..., Steps]) -> Callable[..., None]:
-    """Turn a generator that waits for work into a switch that StrictCommand can call.
+    """Make a switch of a generator that yields while it waits for work in another thread.
 
     An error that it raises is shown as one line, as for any switch.
     """

@@ -287,7 +287,7 @@ class StrictCommand(COMMAND_CLASS):
         return self.acting_under(self.locks)
 
     def acting_under(self, locks: str) -> Actor:
-        """Return the actor who typed this, with the right that `cmd` in `locks` asks for."""
+        """Return the caller as an actor with the right that the command lock `cmd` requires."""
         return actor_of(self.caller, locks, addresses=addresses_of(self.session))
 
     def words(self, text: str | Phrase) -> str:

@@ -58,7 +58,10 @@ def nearest_verb(typed: str, verbs: Collection[str]) -> str | None:
 
 
 def verbs_elsewhere(typed: str, commands: Mapping[str, Collection[str]]) -> list[str]:
-    """Return `<command>/<verb>` for each command that has the switch, or one that it stands for."""
+    """Return `<command>/<verb>` for each command that has the typed switch.
+
+    If no command has it, return those with a switch that the typed word probably means.
+    """
     exact = [f"{key}/{typed}" for key, verbs in commands.items() if typed in verbs]
     if exact:
         return exact

@@ -175,7 +175,7 @@ class CmdLorekeeper(CardWork):
         self.msg((escape_block("\n".join(lines)), {"context_meta": meta}))
 
     def _usual_base(self) -> str:
-        """Return the key of the base that a task without a base is for."""
+        """Return the key of the knowledge base that a task without a base is for."""
         usual = runtime().conf.lorekeeper.base
         if usual:
             return shown.base_named(self.caller, usual).key

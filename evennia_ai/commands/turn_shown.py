@@ -87,7 +87,7 @@ def context_lines(
 
 
 def cut_lines(turn: StoredTurn) -> Iterator[str]:
-    """Yield a sentence for each call of the turn whose prompt the server cut."""
+    """Yield a sentence for each call of the turn in which the server shortened the prompt."""
     for call in model_calls.calls_of_turns(turn.npc_ref, [turn.number]):
         if call.whole_tokens is not None:
             yield describe_cut(call)

@@ -71,7 +71,7 @@ class Inputs:
     """The values that templates may name."""
 
     cut: int = 0
-    """The absolute index at which the previous prompt cut the history."""
+    """The absolute index of the oldest history message in the previous prompt."""
     anchors: Anchors = field(default_factory=dict)
     """The places of anchored notes in the previous prompt."""
     lore_state: LoreState = NO_STATE

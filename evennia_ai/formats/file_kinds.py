@@ -66,8 +66,8 @@ def is_card_v1(data: Mapping[str, Any]) -> bool:
 _AI_DUNGEON: Final = FileKind(
     "an AI Dungeon world", None, "write its cards as entries with keys and content"
 )
-# Tests for JSON objects. The first matching row decides. Formats that name themselves come first,
-# because they could also match a row that only compares the names of members.
+# Tests for JSON objects. The first matching row decides. Some formats contain their own name and
+# come first. Otherwise a row that only compares the names of members could match them.
 _OBJECTS: Final[tuple[tuple[Callable[[Mapping[str, Any]], bool], FileKind], ...]] = (
     (
         lambda data: str(data.get("spec")).startswith("chara_card"),

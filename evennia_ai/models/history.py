@@ -340,7 +340,7 @@ class KnowledgeSearch(models.Model):
 
 
 class VaultedChunk(models.Model):
-    """A passage of a restricted base, as the model that summarises it got it.
+    """A passage of a restricted knowledge base, as the model that summarises it got it.
 
     The lock of the base decides who may read it.
     """
@@ -361,7 +361,7 @@ class VaultedChunk(models.Model):
 
 
 class VaultReading(models.Model):
-    """A note that somebody read passages in the vault of a base."""
+    """A note that somebody read passages in the vault of a knowledge base."""
 
     base_key = models.CharField(max_length=KEY)
     read_by = models.CharField(max_length=NAME)

@@ -234,7 +234,7 @@ class KnowledgePosting(models.Model):
     `engine/knowledge/postings.py` defines the packed format.
     """
 
-    # No separate index: the index of the constraint below begins with the base.
+    # Needs no index: the index of the constraint below begins with this column.
     base = models.ForeignKey(KnowledgeBase, on_delete=models.CASCADE, db_index=False)
     word = models.CharField(max_length=WORD)
     field = models.CharField(max_length=KINDS)

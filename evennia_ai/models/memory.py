@@ -6,7 +6,7 @@ from evennia_ai.models.core import KINDS, NAME, REF
 
 
 class Memory(models.Model):
-    """One thing that an NPC learnt."""
+    """One sentence that an NPC remembers."""
 
     npc_ref = models.CharField(max_length=REF)
     text = models.TextField()

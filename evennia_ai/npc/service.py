@@ -267,7 +267,7 @@ def _answer_what_waited(live: running.Runtime, started_at: float) -> None:
 
 
 def _notice_guards() -> None:
-    """Record which NPCs guard which restricted bases, before a builder can change a tag."""
+    """Record which NPCs guard which knowledge bases, before a builder can change a tag."""
     try:
         record_all_guards()
     except (EvenniaAIError, *DATABASE_ERRORS) as error:

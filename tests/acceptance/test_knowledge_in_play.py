@@ -144,7 +144,7 @@ def test_running_game_finds_pages_that_the_command_line_imports(story: Story) ->
     assert "Nobody walks the quagmire twice." in story.refreshed
 
 
-def test_prompt_contains_the_summary_of_an_assigned_base(story: Story) -> None:
+def test_prompt_contains_the_summary_of_an_assigned_knowledge_base(story: Story) -> None:
     assert "npc:#" in story.bound
     assert any("Peat and fog." in body for body in story.sent)
 

@@ -113,7 +113,7 @@ def test_builder_is_notified_of_a_new_draft(story: Story) -> None:
     assert "The lorekeeper has written a page. Draft 1: kb/draft 1 shows" in story.begun
 
 
-def test_draft_page_is_not_in_the_base_before_approval(story: Story) -> None:
+def test_draft_page_is_not_in_the_knowledge_base_before_approval(story: Story) -> None:
     assert "has no page 'Leek Show'" in story.before
 
 

@@ -264,7 +264,7 @@ def test_lint_fails_only_for_errors(call, write, fields, is_error):
     assert (linted.status, linted.out == "") == (int(is_error), False)
 
 
-def test_what_sillytavern_writes_into_every_entry_is_no_finding(call, write):
+def test_lint_reports_nothing_about_fields_that_sillytavern_writes_into_every_entry(call, write):
     app = {"position": 0, "probability": 100, "useProbability": True, "selectiveLogic": 0}
     entry = an_entry("Lit.", use_regex=True, position="before_char", extensions=app)
     card = a_card(entry, tags=None, assets=None)

@@ -134,8 +134,8 @@ def test_bad_input_of_a_check_is_one_line(played: Game, words: list[str], told: 
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("Ned", "no NPC of the game is called 'Brida', or several are; write the name"),
-        ("Quay", "no room of the game is called 'Brida', or several are; write the name"),
+        ("Ned", "the game must have exactly one NPC with the name 'Brida'; write the name"),
+        ("Quay", "the game must have exactly one room with the name 'Brida'; write the name"),
     ],
 )
 def test_case_with_an_unknown_name_says_what_is_missing(

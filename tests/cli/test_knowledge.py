@@ -24,7 +24,7 @@ def titles(base: str = "moor") -> list[str]:
     return [page.name.full for page in found]
 
 
-def test_folder_is_stored_with_the_fields_of_its_base(call, moor) -> None:
+def test_folder_is_stored_with_the_fields_of_its_knowledge_base(call, moor) -> None:
     told = call("knowledge", "import", "moor")
     assert (told.status, told.err) == (0, "")
     assert told.out.splitlines()[:2] == ["new      Fog", "new      Sources:Song"]
@@ -66,7 +66,7 @@ def test_missing_pages_are_removed_only_with_remove(call, moor, tmp_path) -> Non
     assert titles() == ["Sources:Song"]
 
 
-def test_folder_is_imported_into_the_named_base(call, moor) -> None:
+def test_folder_is_imported_into_the_named_knowledge_base(call, moor) -> None:
     call("knowledge", "import", "moor", "--base", "heath")
     assert titles("heath") == ["Fog", "Sources:Song"]
 
@@ -96,7 +96,7 @@ def test_a_search_that_finds_nothing_prints_nothing(call, moor) -> None:
     assert (told.status, told.out) == (0, "")
 
 
-def test_import_of_an_exported_base_changes_nothing(call, moor, tmp_path) -> None:
+def test_import_of_an_exported_knowledge_base_changes_nothing(call, moor, tmp_path) -> None:
     call("knowledge", "import", "moor")
     told = call("knowledge", "export", "moor", "out")
     assert not is_open_to_others(tmp_path / "out")

@@ -261,7 +261,7 @@ def test_branch_shows_a_model_failure_and_continues(stage, talked):
     assert "Back again." in says(stage, "Well?")
 
 
-def test_branch_offers_tools_but_runs_none(stage, talked):
+def test_branch_offers_tools_to_the_model_but_runs_no_tool(stage, talked):
     npc_settings.change_settings(stage.npc, by=trusted("Mara"), tools=("drop", "pose"))
     stage.npc.attributes.add("ai_mood", "calm")
     call = ToolCall(id="x1", name="pose", arguments='{"text": "bows"}')
@@ -290,7 +290,7 @@ def test_branch_copies_tool_calls_and_results_of_its_turn(stage, talked):
     assert calls == results == ["b00000000"]
 
 
-def test_branch_leaves_out_later_memories_and_changes_none(stage, talked):
+def test_branch_leaves_out_later_memories_and_changes_no_memory(stage, talked):
     for turn, text in ((1, "Pim likes tea."), (3, "Pim paid nothing.")):
         new = Memory(
             id=memories.NEW, text=text, about=str(stage.player.id), turn=turn, author=OF_NPC

@@ -43,7 +43,7 @@ def imported(folder, build, personality):
     return build("card/import oren = oren")
 
 
-def test_approval_without_grants_gives_none(stage, waiting):
+def test_card_has_no_grants_when_the_approval_names_none(stage, waiting):
     told = stage.builds("card/approve oren")
     assert "Card oren is approved, revision 2: import 1 by Mara, without any grant." in told
     assert store.get_card("oren").grants == frozenset()

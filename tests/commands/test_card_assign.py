@@ -126,7 +126,7 @@ def test_a_greeting_is_set_and_switched_off(stage, card):
     assert played(stage).greeting is None
 
 
-def test_greeting_for_groups_says_so(stage, card):
+def test_greeting_command_says_that_a_greeting_is_for_groups(stage, card):
     told = stage.builds("card/assign Oren Tallow = oren", "card/greeting oren = 3")
     assert "where several may speak with greeting 3: All aboard." in told
 

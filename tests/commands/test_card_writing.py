@@ -304,7 +304,7 @@ def test_despawn_refuses_what_it_may_not_delete(stage, mira):
     del npc.at_object_delete
 
 
-def test_column_of_a_name_that_two_npcs_have_says_which_it_could_be(stage, mira):
+def test_component_command_lists_both_npcs_when_two_have_the_typed_name(stage, mira):
     stage.builds("card/spawn mira", "card/spawn mira", "yes")
     first, second = (f"Mira (#{one.id})" for one in search_object("Mira", exact=True))
     told = flat(stage.builds("component mira"))

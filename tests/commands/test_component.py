@@ -192,7 +192,7 @@ def test_create_warns_of_an_unknown_name_in_the_text(stage):
     assert "Nothing is called" not in stage.builds("component/create isle = 1304: {{outlet::news}}")
 
 
-def test_create_without_an_id_takes_a_free_one_and_tells_it(stage, mood):
+def test_component_create_without_an_id_takes_a_free_id_and_shows_it(stage, mood):
     told = stage.builds("component/create smell = {{char}} smells the sea.")
     assert "Created smell (1210), role system; component/move gives it another ID." in told
     assert component("smell").content == "{{char}} smells the sea."
@@ -415,7 +415,7 @@ def test_list_can_be_limited_to_one_scope(stage, mood):
     assert "system_prompt" not in told
 
 
-def test_the_list_of_a_scope_without_components_says_so(stage, mood):
+def test_component_list_says_that_a_scope_has_no_components(stage, mood):
     assert "No component has the scope @npc:oren" in one_line(stage.builds("component @npc:oren"))
 
 

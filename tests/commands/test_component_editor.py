@@ -42,7 +42,7 @@ def test_saving_over_another_builders_change_is_refused(stage, mood):
     assert component("mood").content == "Tam's words."
 
 
-def test_saving_twice_is_no_conflict_with_oneself(stage, mood):
+def test_lore_editor_saves_twice_without_a_conflict(stage, mood):
     told = stage.builds("component/edit mood", "One.", ":w", "Two.", ":wq")
     assert "Not saved" not in told
     assert component("mood").content == "The air is heavy.\nOne.\nTwo."
@@ -62,7 +62,7 @@ def test_the_editor_survives_a_reload_and_saves(stage, mood):
     assert component("mood").content == "The air is heavy.\nBefore the reload.\nAfter it."
 
 
-def test_conflict_is_reported_after_a_reload_too(stage, mood):
+def test_lore_editor_reports_a_conflict_also_after_a_reload(stage, mood):
     stage.builds("component/edit mood", "Mine.")
     after_reload(stage)
     store.update("mood", by=trusted("Tam"), content="Tam's words.")
@@ -70,7 +70,7 @@ def test_conflict_is_reported_after_a_reload_too(stage, mood):
     assert component("mood").content == "Tam's words."
 
 
-def test_saving_a_component_that_was_removed_meanwhile_says_so(stage, mood):
+def test_component_editor_says_that_the_component_was_removed_meanwhile(stage, mood):
     stage.builds("component/edit mood", "Mine.")
     store.COMPONENTS.remove("mood", by=trusted("Tam"))
     assert "no component 'mood'" in stage.builds(":w")

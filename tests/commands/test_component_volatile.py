@@ -129,7 +129,9 @@ def test_errors_name_fields_by_their_switches(stage, mood, typed, told):
     assert "injection" not in said
 
 
-def test_component_at_the_top_of_the_history_says_so(stage, mood):
+def test_component_command_says_that_a_very_deep_component_is_at_the_top_of_the_history(
+    stage, mood
+):
     told = stage.builds("component/depth mood = 1000000000")
     assert "is placed at the top of the history, order 100." in told
 

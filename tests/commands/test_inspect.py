@@ -63,7 +63,7 @@ def test_status_without_a_card_says_how_to_give_one(stage):
     assert "none; card/assign <card> = Oren gives one" in stage.builds("ai oren")
 
 
-def test_context_before_the_first_turn_says_so(stage):
+def test_context_command_says_that_the_npc_had_no_turn_yet(stage):
     assert "had no turn yet" in stage.builds("ai/context oren")
 
 

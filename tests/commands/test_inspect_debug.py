@@ -177,7 +177,7 @@ def test_players_may_not_debug(stage, answered):
     assert "dynamic_context" not in stage.plays("ai/debug oren")
 
 
-def test_debug_of_an_erased_turn_says_so(stage):
+def test_debug_command_says_that_the_words_of_a_turn_were_erased(stage):
     with stage.model("I know."):
         stage.player.at_say("The tunnel is open.", receivers=[stage.npc], whisper=True)
         stage.waited()

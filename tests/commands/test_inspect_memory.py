@@ -61,7 +61,7 @@ def test_a_builder_adds_a_memory_of_a_player(stage):
     assert f"about Pim (#{stage.player.id})" in told
 
 
-def test_adding_the_same_memory_again_says_so(stage):
+def test_memory_command_says_that_the_npc_knows_an_added_memory_already(stage):
     stage.builds("ai/memory oren = The ferry is lost.")
 
     assert "knew this already" in read(stage, "ai/memory oren = The ferry is lost!")

@@ -155,7 +155,7 @@ def test_set_without_value_resets_the_setting(harbour):
     assert settings_of(harbour.npc).temperature is None
 
 
-def test_resetting_an_unset_setting_says_so(harbour):
+def test_set_command_says_that_a_setting_to_reset_was_not_set(harbour):
     told = one_line(harbour.builds("ai/set oren = cooldown"))
 
     assert told == "Oren: cooldown was not set; it is 1 (the game)."

@@ -119,17 +119,17 @@ def test_players_do_not_have_the_command(stage, harbour):
     assert everything() == before
 
 
-def test_kb_without_switch_lists_the_bases(stage, harbour):
+def test_kb_without_switch_lists_the_knowledge_bases(stage, harbour):
     stage.builds("kb/assign harbour = npc:Oren")
     line = next(row for row in stage.builds("kb").splitlines() if row.startswith("harbour"))
     assert f"6 no          npc:#{stage.npc.id} (Oren)" in line
 
 
-def test_without_bases_the_command_says_how_to_make_one(stage):
+def test_without_knowledge_bases_the_command_says_how_to_make_one(stage):
     assert "kb/create" in one_line(stage.builds("kb"))
 
 
-def test_base_is_shown_with_its_fields(stage, harbour):
+def test_knowledge_base_is_shown_with_its_fields(stage, harbour):
     told = stage.builds("kb harbour")
     assert "The harbour village." in told
     assert "boats, people" in told
@@ -213,11 +213,11 @@ def test_requires_is_a_tree_with_circles_and_missing_pages_marked(stage, harbour
     ]
 
 
-def test_a_page_that_requires_nothing_says_so(stage, harbour):
+def test_kb_requires_says_that_a_page_requires_nothing(stage, harbour):
     assert stage.builds("kb/requires harbour/Oren").strip() == "Oren requires nothing."
 
 
-def test_a_base_is_made_described_and_bound(stage):
+def test_a_knowledge_base_is_made_described_and_bound(stage):
     stage.builds(
         "kb/create secret = The Smugglers",
         "kb/set secret/summary = Nets = boats.",
@@ -266,7 +266,7 @@ def test_bind_to_an_npc_with_the_tool_gives_no_hint(stage, harbour):
     assert "ai/tools" not in stage.builds("kb/assign harbour = npc:Oren")
 
 
-def test_base_is_assigned_to_a_conversation_by_its_number(stage, harbour):
+def test_knowledge_base_is_assigned_to_a_conversation_by_its_number(stage, harbour):
     from evennia_ai.store.history.conversations import get_or_open_conversation
 
     talk = get_or_open_conversation(stage.npc.ai.ref, kind="room", place_ref=str(stage.room.id))
@@ -274,17 +274,17 @@ def test_base_is_assigned_to_a_conversation_by_its_number(stage, harbour):
     assert knowledge_bases.assigned_to("harbour") == (Scope(kind="conversation", ref=str(talk.id)),)
 
 
-def test_a_base_is_unbound(stage, harbour):
+def test_a_knowledge_base_is_unbound(stage, harbour):
     stage.builds("kb/assign harbour = here", "kb/unassign harbour = here")
     assert knowledge_bases.assigned_to("harbour") == ()
 
 
-def test_assigning_twice_says_so(stage, harbour):
+def test_kb_assign_says_that_the_knowledge_base_is_assigned_already(stage, harbour):
     stage.builds("kb/assign harbour = here")
     assert "already" in one_line(stage.builds("kb/assign harbour = here"))
 
 
-def test_restricting_a_base_asks_for_a_hint(stage, harbour):
+def test_restricting_a_knowledge_base_asks_for_a_hint(stage, harbour):
     told = stage.builds("kb/restricted harbour = on")
     assert bases.base_or_none("harbour").restricted
     assert "kb/set harbour/hint" in told
@@ -292,14 +292,14 @@ def test_restricting_a_base_asks_for_a_hint(stage, harbour):
     assert not bases.base_or_none("harbour").restricted
 
 
-def test_restricted_base_shows_what_npcs_read(stage, harbour):
+def test_restricted_knowledge_base_shows_what_npcs_read(stage, harbour):
     stage.builds("kb/set harbour/hint = The 12 boats.", "kb/restricted harbour = on")
     told = stage.builds("kb harbour")
     assert "hint          The 12 boats." in told
     assert "NPCs read     The boats." in told
 
 
-def test_base_shows_unusual_fields(stage, harbour):
+def test_knowledge_base_shows_unusual_fields(stage, harbour):
     assert "shown whole" not in stage.builds("kb harbour")
     stage.builds("kb/set harbour/direct = 4000", "kb/set harbour/vault = off")
     told = stage.builds("kb harbour")
@@ -307,14 +307,14 @@ def test_base_shows_unusual_fields(stage, harbour):
     assert "vault         off" in told
 
 
-def test_base_is_removed_only_after_a_yes(stage, harbour):
+def test_knowledge_base_is_removed_only_after_a_yes(stage, harbour):
     stage.builds("kb/remove harbour", "no")
     assert bases.base_or_none("harbour") is not None
     stage.builds("kb/remove harbour", "yes")
     assert bases.base_or_none("harbour") is None
 
 
-def test_a_base_with_pages_that_are_hidden_is_not_removed(stage, harbour):
+def test_a_knowledge_base_with_pages_that_are_hidden_is_not_removed(stage, harbour):
     stage.builds("kb/lock harbour/Oren = view:perm(Admin)", "yes")
     assert "pages that you may not see" in one_line(stage.builds("kb/remove harbour"))
     assert bases.base_or_none("harbour") is not None
@@ -336,7 +336,7 @@ def test_lock_that_shuts_out_the_builder_asks_first(stage, harbour, typed, what)
     assert "You can no longer see it." in stage.builds(typed, "yes")
 
 
-def test_hidden_base_is_treated_as_missing(stage, harbour):
+def test_hidden_knowledge_base_is_treated_as_missing(stage, harbour):
     stage.builds("kb/assign harbour = here", "kb/set harbour/locks = view:perm(Admin)", "yes")
     for typed in (
         "kb harbour",

@@ -41,7 +41,7 @@ def test_waiting_drafts_are_listed_with_their_kind(stage, harbour):
     )
 
 
-def test_without_drafts_the_list_says_so(stage, harbour):
+def test_kb_drafts_says_that_no_draft_is_waiting(stage, harbour):
     assert "No draft is waiting." in one_line(stage.builds("kb/drafts"))
 
 
@@ -138,7 +138,7 @@ def test_approve_waits_for_a_slow_backend(stage, harbour, monkeypatch):
     assert state(number) == "approved"
 
 
-def test_drafts_of_a_hidden_base_are_hidden(stage, harbour):
+def test_drafts_of_a_hidden_knowledge_base_are_hidden(stage, harbour):
     number = draft("Fog", "It is thick.")
     stage.builds("kb/set harbour/locks = view:perm(Admin)", "yes")
     assert "No draft is waiting." in stage.builds("kb/drafts")

@@ -64,7 +64,7 @@ def test_second_creation_of_a_page_is_refused(stage, harbour):
     assert page("Fog").body == "Tam's."
 
 
-def test_saving_twice_is_no_conflict_with_oneself(stage, harbour):
+def test_lore_editor_saves_twice_without_a_conflict(stage, harbour):
     told = stage.builds("kb/edit harbour/Oren", "One.", ":w", "Two.", ":wq")
     assert "Not saved" not in told
     assert page("Oren").body.endswith("One.\nTwo.")
@@ -141,7 +141,7 @@ def test_locked_removed_page_cannot_be_reverted_by_others(stage, harbour):
     assert page("Oren") is None
 
 
-def test_recreated_base_keeps_old_hidden_pages_hidden(stage, harbour):
+def test_recreated_knowledge_base_keeps_old_hidden_pages_hidden(stage, harbour):
     knowledge_bases.save_base(replace(harbour, locks="view:perm(Admin)"), by=trusted("Tam"))
     knowledge_bases.remove_base("harbour", by=trusted("Tam"))
     stage.builds("kb/create harbour")

@@ -37,7 +37,7 @@ def test_plan_shows_changes_and_writes_nothing(stage, folder):
     assert everything() == before
 
 
-def test_folder_is_imported_with_the_fields_of_its_base(stage, folder):
+def test_folder_is_imported_with_the_fields_of_its_knowledge_base(stage, folder):
     stage.builds("kb/import/run moor")
     assert (bases.base_or_none("moor").name, bases.base_or_none("moor").summary) == (
         "The Moor",
@@ -51,7 +51,7 @@ def test_folder_is_imported_with_the_fields_of_its_base(stage, folder):
 def test_the_same_folder_again_changes_nothing(stage, folder):
     stage.builds("kb/import/run moor")
     before = everything()
-    assert "The base has all of this already" in stage.builds("kb/import/run moor")
+    assert "The knowledge base has all of this already" in stage.builds("kb/import/run moor")
     assert everything() == before
 
 
@@ -88,7 +88,7 @@ def test_one_wrong_file_stops_the_import(stage, folder):
     assert bases.base_or_none("moor") is None
 
 
-def test_folder_is_imported_into_the_named_base(stage, folder):
+def test_folder_is_imported_into_the_named_knowledge_base(stage, folder):
     stage.builds("kb/import/run moor = heath")
     assert page("Fog", base="heath") is not None
     assert bases.base_or_none("moor") is None
@@ -118,7 +118,7 @@ def test_hidden_page_is_not_overwritten(stage, folder):
     assert everything() == before
 
 
-def test_hidden_base_is_not_overwritten(stage, folder):
+def test_hidden_knowledge_base_is_not_overwritten(stage, folder):
     make_base("moor", {}, locks="view:perm(Admin)")
     before = everything()
     assert "may not import into 'moor'" in one_line(stage.builds("kb/import/run moor"))

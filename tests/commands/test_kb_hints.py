@@ -84,13 +84,13 @@ def test_mediation_hints_shows_only_hints(secret):
     assert "only the hints of its pages" in " ".join(secret.builds("kb secret").split())
 
 
-def test_mediation_of_an_open_base_says_it_has_no_effect_yet(stage):
+def test_mediation_of_an_open_knowledge_base_says_it_has_no_effect_yet(stage):
     make_base("harbour", {})
     told = stage.builds("kb/set harbour/mediation = hints")
     assert "It has an effect only if the base is restricted" in " ".join(told.split())
 
 
-def test_base_of_another_backend_has_no_hints(stage):
+def test_knowledge_base_of_another_backend_has_no_hints(stage):
     make_base("manual", {})
     stage.builds("kb/set manual/backend = help")
     told = " ".join(stage.builds("kb/set manual/mediation = hints").split())

@@ -22,7 +22,7 @@ FIRST, FOLDERS, RESTRICTED = (
 )
 
 
-def test_documented_first_base_can_be_created(stage):
+def test_documented_first_knowledge_base_can_be_created(stage):
     make, edit, *others = FIRST
     stage.builds(make, edit, "It was lit for nobody.", ":wq", *others)
     assert page("The Dry Lamp", base="lamps").body == "It was lit for nobody."

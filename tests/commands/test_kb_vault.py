@@ -47,7 +47,7 @@ def test_vault_is_shown_and_the_look_is_recorded(stage, secret):
     assert "Mara, passages: 1" in stage.builds("kb/vault secret = readings")
 
 
-def test_vault_of_a_hidden_base_is_hidden(stage, secret):
+def test_vault_of_a_hidden_knowledge_base_is_hidden(stage, secret):
     stage.builds("kb/set secret/locks = view:perm(Admin)", "yes")
     assert "no knowledge base 'secret'" in one_line(stage.builds("kb/vault secret"))
     assert searches.vault_readings("secret") == ()
@@ -64,6 +64,6 @@ def test_unknown_value_opens_no_vault(stage, secret):
     assert searches.vault_readings("secret") == ()
 
 
-def test_a_base_is_removed_with_its_vault(stage, secret):
+def test_a_knowledge_base_is_removed_with_its_vault(stage, secret):
     stage.builds("kb/remove secret", "yes", "kb/create secret")
     assert "is empty" in one_line(stage.builds("kb/vault secret"))

@@ -242,7 +242,7 @@ def test_errors_show_no_path_inside_the_json(stage, harbour, typed, words):
     assert everything() == before
 
 
-def test_entry_at_the_top_of_the_history_says_so(stage, harbour):
+def test_lore_command_says_that_a_very_deep_entry_is_at_the_top_of_the_history(stage, harbour):
     told = stage.builds("lore/depth harbour/0 = 1000000000", "lore harbour/0")
     assert "now: the top of the history, system" in told
     assert "place         the top of the history, system" in told

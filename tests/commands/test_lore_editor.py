@@ -69,7 +69,7 @@ def test_saving_over_another_builders_change_is_refused(stage, harbour):
     assert content() == "Tam says: it sails at dusk."
 
 
-def test_saving_twice_is_no_conflict_with_oneself(stage, harbour):
+def test_lore_editor_saves_twice_without_a_conflict(stage, harbour):
     told = stage.builds("lore/edit harbour/0", "One.", ":w", "Two.", ":wq")
     assert "Not saved" not in told
     assert content() == "It sails at dusk.\nOne.\nTwo."
@@ -82,7 +82,7 @@ def test_the_editor_survives_a_reload_and_saves(stage, harbour):
     assert content() == "It sails at dusk.\nBefore the reload.\nAfter it."
 
 
-def test_conflict_is_reported_after_a_reload_too(stage, harbour):
+def test_lore_editor_reports_a_conflict_also_after_a_reload(stage, harbour):
     stage.builds("lore/edit harbour/0", "Mine.")
     after_reload(stage)
     by_tam()
@@ -90,7 +90,7 @@ def test_conflict_is_reported_after_a_reload_too(stage, harbour):
     assert content() == "Tam says: it sails at dusk."
 
 
-def test_saving_an_entry_of_a_book_that_was_removed_says_so(stage, harbour):
+def test_lore_editor_says_that_the_lorebook_was_removed_meanwhile(stage, harbour):
     stage.builds("lore/edit harbour/0", "Mine.")
     store.LOREBOOKS.remove("harbour", by=trusted("Tam"))
     assert "no lorebook 'harbour'" in stage.builds(":w")

@@ -162,7 +162,7 @@ def test_export_in_both_formats_loses_nothing(stage, folder):
     assert json.loads((folder / "back.json").read_text()) == WORLD
 
 
-def test_export_into_a_folder_that_is_not_there_says_so(stage, folder):
+def test_lore_export_says_that_nothing_can_be_written_when_the_folder_is_missing(stage, folder):
     stage.builds("lore/create moor")
     with override_settings(EVENNIA_AI_CARD_FOLDER=str(folder / "gone")):
         assert "Nothing can be written" in one_line(stage.builds("lore/export moor"))

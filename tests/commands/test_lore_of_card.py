@@ -88,7 +88,7 @@ EDITS = {
 
 @pytest.mark.req("S3-11")
 @pytest.mark.parametrize("typed", EDITS)
-def test_every_field_is_set_and_the_card_keeps_the_rest(stage, mira, typed):
+def test_lore_set_changes_one_field_of_a_card_book_and_nothing_else_in_the_card(stage, mira, typed):
     before = card_from_text(store.get_card("Mira").source)
     told = one_line(stage.builds(typed))
     assert "card:Mira#0 (herbs): " in told

@@ -70,7 +70,7 @@ def test_trial_takes_the_name_of_an_npc(stage, harbour):
     assert "If Mara said this to Oren" in stage.builds("lore/test oren = The ferry?")
 
 
-def test_trial_without_an_assigned_book_says_so(stage):
+def test_lore_test_says_that_no_lorebook_is_used_for_the_npc(stage):
     assert "No lorebook is used for Oren here" in one_line(stage.builds("lore/test The ferry?"))
 
 

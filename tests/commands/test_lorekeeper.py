@@ -138,7 +138,7 @@ def test_an_error_is_one_line(wiki):
         assert "is broken" in one_line(desk.asks(f"lorekeeper {TASK}"))
 
 
-def test_base_must_be_named_if_there_are_several(wiki):
+def test_knowledge_base_must_be_named_if_there_are_several(wiki):
     a_wiki("island", texts={"The Pans": "Salt."})
     writer = Writer()
     with desk_with(wiki, writer) as desk:
@@ -148,14 +148,14 @@ def test_base_must_be_named_if_there_are_several(wiki):
     assert [draft.base for draft in page_drafts.waiting_drafts()] == ["island"]
 
 
-def test_setting_names_the_usual_base(wiki):
+def test_setting_names_the_usual_knowledge_base(wiki):
     a_wiki("island", texts={"The Pans": "Salt."})
     with desk_with(wiki, Writer(), base="island") as desk:
         desk.asks("lorekeeper Write about salt")
     assert [draft.base for draft in page_drafts.waiting_drafts()] == ["island"]
 
 
-def test_restricted_base_is_used_only_by_name(wiki):
+def test_restricted_knowledge_base_is_used_only_by_name(wiki):
     restricted(a_wiki("secret", texts={}))
     with desk_with(wiki, Writer()) as desk:
         desk.asks(f"lorekeeper {TASK}")
@@ -248,7 +248,7 @@ def test_the_panel_says_why_there_is_no_answer(wiki):
     assert "Oren revision 1" in told
 
 
-def test_panel_of_a_hidden_base_is_refused(wiki):
+def test_panel_of_a_hidden_knowledge_base_is_refused(wiki):
     with desk_with(wiki, Writer()) as desk:
         desk.asks(f"lorekeeper {TASK}")
         knowledge_bases.save_base(

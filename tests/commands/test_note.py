@@ -189,7 +189,7 @@ def test_a_player_cannot_set_a_note(stage, ref):
     assert not store.notes_for(ref)
 
 
-def test_note_at_the_top_of_the_history_says_so(stage):
+def test_note_command_says_that_a_very_deep_note_is_at_the_top_of_the_history(stage):
     stage.builds("note oren = Hush.")
     told = stage.builds("note/depth oren = 1000000000")
     assert "at the top of the history" in told
@@ -201,7 +201,7 @@ def two(stage, noted):
     stage.builds("note oren/scene = The tavern closes. Hurry.", "note/depth oren/scene = bottom")
 
 
-def test_new_text_shows_the_replaced_text(stage, noted):
+def test_note_command_shows_the_old_and_the_new_text_when_a_note_changes(stage, noted):
     told = stage.builds("note oren = The ferry is lost.")
     assert "revision 2" in told
     assert [line for line in told.splitlines() if line[:2] in ("- ", "+ ")] == [

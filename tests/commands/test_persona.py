@@ -154,7 +154,7 @@ def test_persona_errors_change_nothing(stage, written, typed, problem):
     assert persona_of(str(stage.player.id)) == Persona(text=TEXT)
 
 
-def test_persona_is_refused_if_the_game_has_none(stage, written):
+def test_persona_is_refused_when_the_game_has_switched_personas_off(stage, written):
     with override_settings(EVENNIA_AI_PERSONA_CHARACTERS=0):
         assert "Personas are switched off" in flat(stage.plays("persona = Short."))
         assert not any(TEXT in m.content for m in spoken(stage))

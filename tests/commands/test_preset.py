@@ -238,7 +238,7 @@ def test_grant_without_value_shows_the_report(stage, folder):
     assert presets.get_preset("Loom").revision == 4
 
 
-def test_an_untouched_preset_is_exported_as_it_came_but_for_its_secrets(stage, preset):
+def test_unedited_preset_is_exported_unchanged_except_for_its_secrets(stage, preset):
     told = one_line(stage.builds("preset/export Loom"))
     assert "Wrote preset Loom, revision 2, to loom.json" in told
     written = json.loads((preset / "loom.json").read_text())

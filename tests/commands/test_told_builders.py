@@ -80,7 +80,7 @@ def test_builder_who_spoke_gets_the_reason_even_with_tell_off(stage, heard):
     assert heard["Pim"] == []
 
 
-def test_builder_with_tell_on_gets_the_reason_once(stage, heard):
+def test_builder_who_switched_reports_on_gets_the_reason_of_a_failure_once(stage, heard):
     news.switch_news(stage.builder, True)
     with playing(stage, REFUSED):
         says(stage, stage.builder)
@@ -100,7 +100,9 @@ def a_cut_reply(read: int = 256) -> ChatReply:
     return ChatReply(text="Aye.", model="m", usage=Usage(input_tokens=read, output_tokens=2))
 
 
-def test_cut_prompt_is_reported_to_builders_and_shown_with_its_turn(stage, listen):
+def test_prompt_shortened_by_the_server_is_reported_to_builders_and_shown_with_its_turn(
+    stage, listen
+):
     stage.builds(f"note oren = {LONG}")
     heard = listen()
     with playing(stage, a_cut_reply(), a_cut_reply(), a_cut_reply(9000)):

@@ -91,7 +91,9 @@ def test_kit_runs_from_a_copy_of_its_folder_in_an_empty_environment(kit: Path) -
     assert badge.attrib["aria-label"].startswith("roleplay prompts: 0 ")
 
 
-def test_runner_asks_the_rest_and_says_why_after_an_adapter_broke(kit: Path) -> None:
+def test_runner_reports_the_fault_and_asks_the_remaining_questions_when_an_adapter_breaks(
+    kit: Path,
+) -> None:
     for fault, (said, expected) in FAULTS.items():
         (kit / "broken").unlink(missing_ok=True)
         code, output, report = run_alone(

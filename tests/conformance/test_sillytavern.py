@@ -112,7 +112,7 @@ def test_example_text_without_speaker_is_the_only_difference_to_sillytavern(name
 
 
 @pytest.mark.extra
-def test_text_deeper_than_a_cut_history_is_placed_at_the_history_s_top() -> None:
+def test_text_deeper_than_the_history_in_the_prompt_is_placed_at_its_top() -> None:
     """SillyTavern loses this text (S3-06)."""
     need("bpe_openai", undone="nothing is counted as the application counts")
     made, told = PROMPTS["trim-inject-700"].messages()

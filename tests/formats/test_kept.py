@@ -96,7 +96,7 @@ def test_bad_case_is_refused_with_file_and_line(text, told):
     assert told in str(caught.value)
 
 
-def test_prompt_that_stays_the_same_is_no_change():
+def test_kept_answer_reports_no_change_when_the_prompt_is_the_same():
     _, composition, names = composed(FERRY)
     assert judge(expected_prompt(composition), composition, names=names) is None
 

@@ -512,7 +512,7 @@ class TestWords:
         assert "$pick(a) {npc}" in line
         assert not any("\x1b]" in shown for shown in stage.ben.screen.telnet(MXP=True))
 
-    def test_greeting_is_cut_to_the_length_of_a_reply(self, stage):
+    def test_greeting_is_shortened_to_the_longest_length_of_a_reply(self, stage):
         greets(stage, first_mes="The ferry is old. " * 200)
         stage.talks_with("The ferry is old. " * 200)
         stage.says(stage.anna, "Oren?")

@@ -80,7 +80,7 @@ def test_nick_is_replaced_by_the_line_that_the_player_set(
 
 
 @pytest.mark.parametrize("typed", ["pub", "pub hello there", "PUB hi\n", "public hi", "pub  a"])
-def test_nick_of_a_channel_makes_what_evennia_makes(db: None, typed: str) -> None:
+def test_channel_nick_expands_a_line_as_evennia_does(db: None, typed: str) -> None:
     nick = (r"pub\s*?|pub\s+?(?P<arg1>.+?)", "channel public = $1")
     regex, template = initialize_nick_templates(*nick, pattern_is_regex=True)
     compiled = re.compile(regex, re.IGNORECASE | re.DOTALL)

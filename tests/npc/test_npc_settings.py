@@ -51,7 +51,7 @@ def test_changed_setting_survives_a_reload(stage):
     assert given_to(stage.npc) == {"mode", "languages", "tick_seconds"}
 
 
-def test_setting_follows_the_game_again_after_none(stage):
+def test_npc_setting_follows_the_game_again_after_it_is_set_to_none(stage):
     change_settings(stage.npc, mode="always", temperature=0.5, by=THE_GAME)
     change_settings(stage.npc, mode=None, by=THE_GAME)
 

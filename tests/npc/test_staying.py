@@ -259,7 +259,7 @@ class TestAllOfIt:
         assert reasons(stage)[-2:] == ["compaction", "append"]
         assert_kept(stage)
 
-    def test_staying_texts_are_sent_again_after_the_history_was_cut(self, stage, model):
+    def test_persistent_texts_are_sent_again_after_they_left_the_history(self, stage, model):
         stage.talks_with(
             lambda request: "A long answer about nothing. " * 12,
             context_tokens=1400,

@@ -152,7 +152,9 @@ def test_pip_installs_the_same_if_uv_finds_no_index(
     assert last.startswith("== Installing click: done")
 
 
-def test_pip_installs_if_there_is_no_uv(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_setup_installs_with_pip_when_uv_is_missing(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     programs = checkout / ".venv/bin"
     (programs / "uv").unlink()
     (programs / "python").unlink()

@@ -35,7 +35,7 @@ def test_running_game_without_workers_is_not_given_workers(tmp_path, monkeypatch
         newcomer.play_with_workers(game, 2)
 
 
-def test_process_number_of_a_stranger_is_no_worker(tmp_path):
+def test_process_of_another_program_does_not_count_as_a_worker(tmp_path):
     (tmp_path / "server").mkdir()
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as stranger:
         (tmp_path / "server" / "worker-w1.pid").write_text(str(stranger.pid))

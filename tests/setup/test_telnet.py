@@ -39,7 +39,7 @@ def test_colours_and_control_characters_are_removed():
     assert plain("\x1b[1m\x1b[31mOren\x1b[0m says\x07\r\nyes\n\r") == "Oren says\nyes\n"
 
 
-def test_links_are_accepted_if_wanted():
+def test_client_accepts_the_servers_offer_of_links_only_when_asked_for_links():
     offer = bytes([IAC, WILL, MXP])
 
     assert Negotiation(links=True).read(offer) == ("", bytes([IAC, DO, MXP]))

@@ -28,7 +28,7 @@ def test_workflows_call_make_test_and_make_check_on_each_supported_python() -> N
     assert [row["python"] for row in rows if row.get("may_fail")] == ["3.14"]
 
 
-def test_matrix_names_the_evennia_of_each_python() -> None:
+def test_ci_matrix_names_the_locked_evennia_version_of_each_python() -> None:
     for job in WORKFLOWS["test"]["jobs"].values():
         for row in job["strategy"]["matrix"]["include"]:
             if row["python"] in SUPPORTED:

@@ -42,7 +42,7 @@ def interrupted(quay):
 
 
 @pytest.mark.req("S2-29")
-def test_interrupted_call_gets_a_result_that_says_so(quay, interrupted):
+def test_interrupted_tool_call_gets_a_result_that_says_that_the_server_stopped(quay, interrupted):
     turns.close_interrupted()
     *_, result, end = record_rows.records_of(quay)
 

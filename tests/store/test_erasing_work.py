@@ -115,7 +115,9 @@ class TestForgettingAPerson:
             OBSERVE.refuse_stale(job)
 
     @pytest.mark.parametrize("npc_ref", [None, NPC])
-    def test_unlearnt_room_conversation_counts_as_forgettable(self, quay, npc_ref):
+    def test_room_conversation_counts_as_forgettable_until_npcs_learned_from_it(
+        self, quay, npc_ref
+    ):
         found = forgettable(ANNA, npc_ref=npc_ref)
 
         assert (found.unlearnt, found) == (
@@ -132,7 +134,7 @@ class TestForgettingAPerson:
         assert records_of(quay)[-1].meta["outcome"] == "a person who spoke was forgotten"
         assert "rope" in records_of(quay)[0].body
 
-    def test_room_without_unobserved_words_of_the_person_is_unchanged(self, quay):
+    def test_forgetting_changes_no_room_when_their_words_there_were_observed(self, quay):
         inn = get_or_open_conversation(NPC, kind="room", place_ref="4")
         append_records(inn, [a_line("Ben sings.", meta={"speaker": BEN})])
         head = head_of(quay)

@@ -77,7 +77,7 @@ def test_all_players_are_summed_with_one_query() -> None:
     assert set(model_calls.use_by_each("player_ref", NOON)) == {"7", "8", ""}
 
 
-def test_unreported_tokens_count_as_none() -> None:
+def test_tokens_that_the_server_did_not_report_count_as_zero() -> None:
     written(a_call(cached_tokens=None))
     assert model_calls.use_since(0).cached_tokens == 0
 
@@ -141,7 +141,7 @@ def test_text_too_long_for_its_column_is_cut() -> None:
     assert (len(row.outcome), len(row.model)) == (64, 200)
 
 
-def test_number_too_large_for_its_column_is_cut() -> None:
+def test_token_counts_of_a_call_are_stored_as_the_nearest_number_that_fits_the_column() -> None:
     written(a_call(input_tokens=-5, output_tokens=10**12, cached_tokens=-1))
     row = ModelCall.objects.get()
     assert (row.input_tokens, row.output_tokens, row.cached_tokens) == (0, 2**31 - 1, 0)
@@ -181,6 +181,6 @@ def test_cost_of_a_month_includes_days_that_were_summed_up() -> None:
     assert players == {"7": 300, "": 4_000}  # a sum does not say whose words were answered
 
 
-def test_cost_beyond_its_column_is_cut() -> None:
+def test_cost_of_a_call_is_stored_as_the_highest_number_when_it_is_too_large() -> None:
     written(*[a_call(nanodollars=10**30) for _ in range(3)])
     assert model_calls.use_since(0).nanodollars == 3 * 2**53

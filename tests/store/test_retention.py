@@ -63,7 +63,7 @@ def test_erased_conversation_is_not_erased_again(quay):
     assert erasing.forget_old(NOW + 100_000 * DAY, keep_days=30) == Erased()
 
 
-def test_one_call_erases_a_slice_and_the_next_call_the_rest():
+def test_forget_old_erases_a_limited_number_of_conversations_per_call():
     wheres = [get_or_open_conversation("12", kind="private", partner_ref=str(n)) for n in range(5)]
     for where in wheres:
         spoken(where, "Long ago.", days_ago=31)

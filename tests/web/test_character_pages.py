@@ -183,7 +183,7 @@ def test_builder_speaks_aloud_only_next_to_the_character(played, builder):
         ({"do": "say", "say": "x" * 1001}, "a line has 1 to 1000 characters"),
         ({"do": "undo", "count": "0"}, "the field count is not a number"),
         ({"do": "undo", "count": "51", "talk": "{talk}"}, "At most 50 exchanges"),
-        ({"do": "undo", "count": "1", "talk": "999"}, "conversation with the number"),
+        ({"do": "undo", "count": "1", "talk": "999"}, "conversation with number"),
         ({"do": "correct", "record": "1", "text": ""}, "there are no new words"),
         ({"do": "correct", "record": "999999", "text": "No."}, "has no record #999999"),
         ({"do": "branch", "turn": "999"}, "turn"),

@@ -45,7 +45,7 @@ def draft(base):
     return page_drafts.add_draft(base, made, task="Say until when.", context_meta={}).number
 
 
-def test_base_is_listed_searched_and_its_pages_shown(base, browser):
+def test_knowledge_base_is_listed_searched_and_its_pages_shown(base, browser):
     client = browser("Builder")
     listed = {one["key"]: one for one in as_json(client, "/ai/kb/")["bases"]}
     assert (listed[base]["pages"], listed[base]["assigned_to"]) == (2, ["npc Oren"])
@@ -122,7 +122,7 @@ def test_draft_is_not_approved_when_its_page_was_changed_since(base, draft, brow
     assert page_drafts.draft_or_none(draft).state == "refused"
 
 
-def test_builder_who_may_not_change_a_base_cannot_decide_its_drafts(base, draft, browser):
+def test_builder_who_may_not_change_a_knowledge_base_cannot_decide_its_drafts(base, draft, browser):
     info = knowledge_bases.get_base(base)
     knowledge_bases.save_base(replace(info, locks="edit:perm(Admin)"), by=trusted("builder"))
     client = browser("Builder")
@@ -195,7 +195,7 @@ def test_restricted_texts_are_shown_only_in_the_vault(cellar, browser, rank):
     assert (reading.by, reading.chunks) == (f"a-{rank}", 1)
 
 
-def test_hidden_base_and_hidden_page_are_not_found(cellar, base, browser):
+def test_hidden_knowledge_base_and_hidden_page_are_not_found(cellar, base, browser):
     info = knowledge_bases.get_base("cellar")
     knowledge_bases.save_base(replace(info, locks="view:perm(Admin)"), by=trusted("builder"))
     write(base, "Hidden", f"---\nlocks: view:perm(Admin)\n---\nA ledger: {CANARY}.")

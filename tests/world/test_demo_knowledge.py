@@ -48,7 +48,7 @@ def of_namespace(base: str, namespace: str) -> list[Page]:
     return [page for page in pages_of(base) if page.name.namespace == namespace]
 
 
-def test_demo_has_an_open_and_a_restricted_base() -> None:
+def test_demo_has_an_open_and_a_restricted_knowledge_base() -> None:
     assert {base: folder(base).info.restricted for base in BASES} == {
         "harbour": False,
         "secret": True,
@@ -81,7 +81,7 @@ def test_only_intended_links_are_broken() -> None:
     assert missing_links("harbour") == RED_LINKS
 
 
-def test_restricted_base_links_only_to_the_open_one() -> None:
+def test_restricted_knowledge_base_links_only_to_the_open_one() -> None:
     there = {page.name.full for page in pages_of("harbour")}
     assert missing_links("secret") <= there
     assert missing_links("secret")

@@ -140,7 +140,7 @@ def _summary_line(found: Sequence[CheckedCase]) -> str:
 
 
 def _budget_lines(found: Sequence[CheckedCase]) -> Iterator[str]:
-    """Yield lines about the size of the prompts that were composed, which decides their cost."""
+    """Yield lines about the size of the composed prompts. The size decides the cost."""
     made = [(one.name, one.prompt) for one in found if one.prompt is not None]
     if not made:
         return

@@ -62,7 +62,7 @@ def take_in(
 
 
 def search(key: str, words: str, *, most: int, as_json: bool) -> int:
-    """Print the pages of a base that contain these words, the best first."""
+    """Print the pages of a knowledge base that contain these words, the best first."""
     hits = DatabaseBackend(_in_database(key).key).search(words, limit=most)
     if as_json:
         write_json({"hits": [_hit_object(hit) for hit in hits]}, indent=2)
@@ -72,7 +72,7 @@ def search(key: str, words: str, *, most: int, as_json: bool) -> int:
 
 
 def export(key: str, path: Path, target: Path) -> int:
-    """Write the pages of a base into a new folder, which can be imported again."""
+    """Write the pages of a knowledge base into a new folder, which can be imported again."""
     with shown_progress() as progress:
         count = _written_out(key, path, progress=progress)
     pages = "1 page" if count == 1 else f"{count} pages"
@@ -143,7 +143,7 @@ def _taken_in(
 
 
 def _written_out(key: str, target: Path, *, progress: Progress) -> int:
-    """Write a base into a new folder, whole or not at all. Return its number of pages.
+    """Write a knowledge base into a new folder, whole or not at all. Return its number of pages.
 
     Raises:
         FormatError: The folder exists already, or cannot be written.

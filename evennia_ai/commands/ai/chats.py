@@ -45,7 +45,7 @@ class FileSwitches(StrictCommand):
 
     @property
     def _admin(self) -> Actor:
-        """Return the actor who typed this, with the right of an Admin, which an import needs."""
+        """Return the caller as an actor with the right of an Admin. An import needs this right."""
         return self.acting_under(f"cmd:{ADMIN_LOCK}")
 
     def export(self) -> None:

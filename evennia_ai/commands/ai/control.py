@@ -94,8 +94,8 @@ class ControlSwitches(StrictCommand):
         if where is None:
             shown = "; ".join(in_words(one) for one in known[:6])
             raise CommandError(
-                f"{npc.key} {problem}. Name another by its number, as in {npc.key}/{known[0].id}:"
-                f" {shown}. Nothing was changed."
+                f"{npc.key} {problem}. Nothing was changed. Type the number of a conversation after"
+                f" the name, for example {npc.key}/{known[0].id}. There are: {shown}."
             )
         return npc, where
 

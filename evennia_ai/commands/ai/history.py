@@ -334,7 +334,7 @@ def exportable(caller: Any, npc: NPC, number: int | None) -> ConversationRef:
 
 
 def files() -> list[str]:
-    """Return lines that list the files of the card folder that may hold conversations."""
+    """Return lines that list the files in the card folder that may contain conversations."""
     return offered(conf().card_folder, suffixes=(SUFFIX,))
 
 

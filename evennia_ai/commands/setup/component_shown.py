@@ -264,7 +264,7 @@ def _values_in_words(component: PromptComponent | None) -> dict[str, str]:
 
 
 def _depth(component: PromptComponent) -> str:
-    """Return the depth of a component in the words of `component/depth`."""
+    """Return the depth of a component as a builder types it: "4", "top", "normal"."""
     is_normal = component.placement == "ordered"
     return depth_in_words(None if is_normal else component.injection_depth)
 

@@ -70,21 +70,21 @@ class ReadFile(Protocol):
 
 
 class ImportedCommand(BackgroundWork, Generic[G]):
-    """The switches of a command for things that come from files and have grants."""
+    """The switches of a command for imported cards or presets."""
 
     kind: ClassVar[ImportedKind[Any]]
     first: ClassVar[str]
-    """The heading of the column that says where a thing is used."""
+    """The heading of the column that says where a card or preset is used."""
 
     # What each command declares.
 
     @abstractmethod
     def parse_later(self, thing: G) -> Any:
-        """Parse a changed thing in another thread, before an NPC needs it."""
+        """Parse a changed card or preset in another thread, before an NPC needs it."""
 
     @abstractmethod
     def read(self, thing: G) -> "Deferred[ReadFile]":
-        """Read the file of a thing in another thread, with the grants that the thing has."""
+        """Read the file of a card or preset in another thread, with its grants."""
 
     @abstractmethod
     def differences(self, before: G | None, after: G) -> list[str]:
@@ -96,14 +96,14 @@ class ImportedCommand(BackgroundWork, Generic[G]):
 
     @abstractmethod
     def counts_in(self, name: str) -> str:
-        """Return where a thing is used, such as the NPCs that play a card."""
+        """Return where a card or preset is used, such as the NPCs that play a card."""
 
     @abstractmethod
     def after_approval(self, thing: G, old: G | None) -> Iterator[str]:
-        """Yield lines that say where the thing is used after its approval."""
+        """Yield lines that say where an approved card or preset is used now."""
 
     def compared_with_in_force(self, old: G, read: Any) -> Sequence[str]:
-        """Return lines about how a file differs from the current thing. Any thread may do this."""
+        """Return lines about how a file differs from the current one. Any thread may do this."""
         return ()
 
     def before_change(self, name: str) -> Any:
@@ -111,11 +111,11 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         return None
 
     def after_change(self, name: str, before: Any) -> list[str]:
-        """Return lines that say what a change of the file did where the thing is used."""
+        """Return lines that say what a change of a file did to the NPCs that use it."""
         return []
 
     def not_carried_over(self, thing: G) -> list[str]:
-        """Return lines that say what the current thing has and an import would not get."""
+        """Return lines that say what the current file has and an import would not get."""
         if not thing.grants:
             return []
         had = f"Revision {thing.revision} has grants that the import does not get by itself:"
@@ -124,9 +124,10 @@ class ImportedCommand(BackgroundWork, Generic[G]):
     # Naming things.
 
     def thing_named(self, wanted: str) -> Any:
-        """Return the current thing with this name.
+        """Return the current card or preset with this name.
 
-        CommandError if it is only waiting, or removed.
+        Raises:
+            CommandError: It waits for an approval, or was removed.
         """
         name = self.kind.known_name(wanted)
         thing = self.kind.current(name)
@@ -146,7 +147,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         return self.kind.existing(name)
 
     def typed_thing(self, usage: str) -> Any:
-        """Return the current thing that is named left of "="."""
+        """Return the current card or preset that was typed to the left of "="."""
         return self.thing_named(self.plain_name(self.wanted(usage), usage))
 
     def plain_name(self, text: str, usage: str) -> str:
@@ -181,7 +182,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
     # The switches.
 
     def listed(self) -> list[str]:
-        """Return a table of all things: their grants, where they are used, and waiting imports."""
+        """Return a table of all imported files with their grants, users and waiting imports."""
         what, waiting = self.kind.name, self.kind.waiting_names()
         names = sorted({*self.kind.list_keys(), *waiting})
         if not names:
@@ -196,7 +197,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         return [*lines, *more[_MOST_LISTED:]]
 
     def state(self, thing: Any, *, facts: Sequence[str], source: str = "") -> list[str]:
-        """Return one current thing: who approved it, who gave each grant, and waiting imports.
+        """Return the state of one file: who approved it, who gave each grant, and waiting imports.
 
         `source` says what the file was, such as ", from a png file".
         """
@@ -265,7 +266,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
 
     @waits
     def grant(self) -> Steps:
-        """Give a thing grants. Without a value, show all grants."""
+        """Give grants to a card or preset. Without a value, show all grants."""
         usage = f"{self.key}/grant <name> [= <grant>, <grant>...]"
         thing = self.typed_thing(usage)
         if self.rhs is None:
@@ -283,7 +284,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         self.show(self._regranted(after, "may now", new))
 
     def revoke(self) -> None:
-        """Take grants from a thing."""
+        """Take grants from a card or preset."""
         usage = f"{self.key}/revoke <name> = <grant>, <grant>..."
         thing = self.typed_thing(usage)
         gone = grants_typed(self, usage) & thing.grants
@@ -299,7 +300,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
 
     @waits
     def revisions(self) -> Steps:
-        """Show who changed a thing. With a number, show what that revision changed."""
+        """Show who changed a file and when. With a number, show what that revision changed."""
         what, usage = self.kind.name, f"{self.key}/revisions <name> [= <number>]"
         name = self.plain_name(self.wanted(usage), usage)
         changes = self.kind.revisions(name)
@@ -326,7 +327,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         return self._revert_after_yes(self.kind.then(name, number))
 
     def remove(self) -> None:
-        """Remove a thing. Its revisions stay."""
+        """Remove a card or preset. Its revisions stay."""
         what, usage = self.kind.name, f"{self.key}/remove <name>"
         thing = self.typed_thing(usage)
         self.check_removable(thing.name)
@@ -340,16 +341,16 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         )
 
     def check_removable(self, name: str) -> None:
-        """Raise CommandError if a thing is used somewhere."""
+        """Raise CommandError if something in the game uses the card or preset."""
 
     def revert_told(self, thing: Any) -> str:
-        """Return the sentence that a revert shows: where the reverted thing is used."""
+        """Return the sentence after a revert: where the card or preset is used."""
         return f"It {self.counts_in(thing.name)}."
 
     # What the switches share.
 
     def compared_lines(self, name: str, read: ReadFile) -> Generator[Any, Any, Sequence[str]]:
-        """Return lines about how a file differs from the current thing with this name, if any."""
+        """Return lines about how a file differs from the current one with this name, if any."""
         old = self.kind.current(name)
         if old is None:
             return ()
@@ -384,7 +385,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         setattr(self.caller.ndb, f"{self.kind.name}_files_seen", seen)
 
     def show_grants(self, thing: Any) -> Steps:
-        """Show every grant: what it allows, and whether and from whom the thing has it."""
+        """Show every grant: what it allows, and who gave it to this card or preset."""
         read = yield self.read(thing)
         what, name = self.kind.name, thing.name
         given = see_imported(self.kind, name).grants
@@ -427,7 +428,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
             self.show(lines)
 
     def _compared(self, before: Any, after: Any) -> list[str]:
-        """Return the lines that differ between two revisions of a thing, with their grants."""
+        """Return the lines that differ between two revisions of a file, with their grants."""
         grants = []
         if before is not None and before.grants != after.grants:
             was, now = grants_in_words(before.grants), grants_in_words(after.grants)
@@ -438,7 +439,7 @@ class ImportedCommand(BackgroundWork, Generic[G]):
         return and_more([*grants, head, *lines], most=_MOST_LINES, more=more)
 
     def _history(self, name: str, changes: Sequence[Revision[G]]) -> Iterator[str]:
-        """Yield the revisions of a thing, oldest first."""
+        """Yield the revisions of a card or preset, oldest first."""
         yield f"Revisions of {self.kind.name} {name}; {self.key}/revert goes back to an approved"
         yield f"one, {self.key}/revisions {name} = <number> shows what one changed:"
         if len(changes) > _MOST_REVISIONS:
@@ -594,7 +595,7 @@ def grants_in_words(grants: Grants) -> str:
 
 
 def may_in_words(grants: Grants) -> str:
-    """Return the grants of a thing as a phrase, such as "with the grants fields"."""
+    """Return the grants of a file as a phrase, such as "with the grants fields"."""
     return f"with the grants {grants_in_words(grants)}" if grants else "without any grant"
 
 

@@ -115,8 +115,8 @@ class _Duplicates:
 def check_plain(value: Any, *, kind: str, where: str) -> None:
     """Raise FormatError if a value does not consist of JSON types within the limits.
 
-    A list or object that occurs several times at one depth is checked only once there, so that YAML
-    aliases cannot make the check slow. A value that contains itself counts as nested too deeply.
+    YAML aliases may repeat a list or object thousands of times. At each depth it is checked only
+    once, so the check stays fast. A value that contains itself counts as nested too deeply.
     """
     _check_levels(value, distinct=_each_once, kind=kind, where=where)
 
@@ -424,7 +424,9 @@ def write_yaml(values: dict[str, Any]) -> str:
 
 
 def line_in_yaml(text: str, path: Sequence[str | int]) -> int:
-    """Return the number of the line at which a value stands in a text that `read_yaml` read.
+    """Return the line number of a value in a YAML text.
+
+    `read_yaml` must have read this text.
 
     Args:
         text: The text of the document.

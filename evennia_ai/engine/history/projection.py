@@ -130,9 +130,9 @@ def order_records(
 ) -> tuple[Record, ...]:
     """Return the records that become messages of the history, in the order of a prompt.
 
-    A persistent text of a prompt comes before the record for which it was made, and is dropped if
-    that record is missing. A tool result comes after its call. A result whose call is missing
-    comes first, so that it is cut off with the call.
+    A persistent text comes directly before the record that its `before` names. If that record is
+    missing, the text is left out. A tool result comes after its call. If the call already left the
+    history, the result comes first, so it leaves the history too.
 
     Args:
         records: Successive records.

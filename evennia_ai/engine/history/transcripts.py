@@ -181,7 +181,7 @@ class TranscriptReader:
 
     def cut_short(self) -> NoReturn:
         """Raise the error for a transcript that ends before its last line."""
-        self.refuse("the transcript is cut short: the line that ends it is missing")
+        self.refuse("the transcript is incomplete: its last line is missing; export it again")
 
     def line(self, line: str | bytes) -> Mapping[str, Any]:
         """Parse a line to JSON values. The key `record` or `turn` shows the kind of the line."""

@@ -66,9 +66,9 @@ def index_text(text: str) -> str:
 def query_weights(query: str, languages: Languages = ()) -> dict[str, float]:
     """Map the words of a query and their stems to their weights.
 
-    A page that contains the exact word counts 1 for it, and so does a page that contains its stem
-    as a word. A page with another inflected form counts 0.6 (see `OTHER_FORM_TIMES`). Punctuation
-    is ignored. So a query without words has no weights.
+    A page gets 1 for a word if it contains the exact word, or the stem of the word as a word. A
+    page with another inflected form counts 0.6 (see `OTHER_FORM_TIMES`). Punctuation is ignored. So
+    a query without words has no weights.
 
     Args:
         query: The text of the query. At most `MOST_QUERY_WORDS` words are used.

@@ -55,9 +55,11 @@ ATTACH_RANK: Final[Mapping[str, int]] = MappingProxyType(
 class Lorebook:
     """A lorebook with its entries in the order of its file.
 
-    A setting of None leaves the decision to the rules. The mode "frozen" only affects entries that
-    keys activate and that would be placed in the dynamic message. Constant entries, and entries at
-    a depth, at a note or in an outlet, behave as in a floating book.
+    If a setting of the book is None, the setting of the rules applies.
+
+    The mode "frozen" affects only some entries: keys must activate the entry, and its place must
+    be the dynamic message. Constant entries, and entries at a depth, at a note or in an outlet,
+    behave as in a book of the mode "floating".
     """
 
     label: str
@@ -376,5 +378,5 @@ def containment_in_words(missing: tuple[Grant, ...], position: Position) -> str:
 
 
 def mention_in_words(mention: Mention) -> str:
-    """Render for authors next to which message an entry is placed, and on which side of it."""
+    """Render for authors where an entry is placed: before or after which message."""
     return f"right {mention.side} the {mention.message} message with its key"

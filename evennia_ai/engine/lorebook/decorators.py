@@ -334,7 +334,7 @@ def _remove_one(content: str, name: str) -> str:
 
 
 def _candidate_lines(lines: Sequence[str], content: str, name: str) -> Iterator[int]:
-    """Yield the indexes of lines that may be the one that applies the decorator of this name."""
+    """Yield the indexes of the lines that may apply this decorator. Only one of them does."""
     counting = [found for found in parse_decorators(content).decorators if found[0] == name][:1]
     alone = ("@@" + line.strip(BLANK_CHARACTERS).lstrip("@") for line in lines)
     return (

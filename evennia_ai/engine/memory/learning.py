@@ -299,7 +299,7 @@ def _names_others(text: str, people: People) -> bool:
     """
     folded = text.casefold()
     for name in people.other_names:
-        # A player may be called "The". A common word is not taken for a name.
+        # A player may be called "The". A common word is not read as a name of that player.
         if not name or name.casefold() in COMMON_WORDS:
             continue
         if re.search(rf"(?<!\w){re.escape(name.casefold())}(?!\w)", folded):

@@ -107,8 +107,8 @@ def score_memories(
     ]
 
 
-# How many memories that were not taken get their own verdict in a stored turn. The other memories
-# are summarised in one line.
+# A stored turn has a verdict for each memory in the prompt, and for this many of the best other
+# memories. One line summarises the rest.
 _NEAR_MISSES: Final = 12
 LEFT_OUT: Final = "component semantic_memories was left out"
 

@@ -29,8 +29,8 @@ from evennia_ai.engine.prompt.prefix_rules import FILLED_IN, restrict_fragment
 from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import Verdict, not_expanded
 
-# Maps the key of each component that facts can fill to the name of the value by which a builder's
-# text for that component can include the facts.
+# Maps the key of a component to the name of a value. The game can fill such a component with facts.
+# If a builder writes its text, the text can include these facts by the name of the value.
 FILLED: Final[Mapping[str, str]] = MappingProxyType(
     {"entity_context": "present", "context_buffer": "elsewhere"}
 )

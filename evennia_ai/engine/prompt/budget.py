@@ -29,7 +29,7 @@ from evennia_ai.engine.prompt.tokens import TokenCounter
 from evennia_ai.engine.prompt.trace import Called, Verdict
 
 HISTORY_KEY: Final = "conversation_history"
-# Names in verdicts for the texts for which dialogue examples are left out
+# A verdict says with these words which texts took the tokens of a dialogue example.
 _FOR_HISTORY: Final = "the history"
 _FOR_THE_REST: Final = "everything else"
 

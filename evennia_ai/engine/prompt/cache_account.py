@@ -133,7 +133,7 @@ def first_break(older: Sent, newer: Sent, *, at: int, components: ComponentSet) 
 
 
 def _is_trimmed(pair: _Pair) -> bool:
-    """True if the history was cut again and the prompts first differ in the history."""
+    """True if the newer prompt dropped old history messages, and this is the first difference."""
     if pair.older.cut == pair.newer.cut:
         return False
     begins = next((i for i, m in enumerate(pair.older.messages) if m.block == "history"), None)
@@ -265,7 +265,7 @@ def _break_by_text(pair: _Pair, origin: str | None) -> Break:
 
 
 def _setter(pair: _Pair, reader: CompiledComponent) -> str:
-    """Return the component that set a variable which `reader` reads, or `reader` itself."""
+    """Return the component that set a variable for `reader`, or `reader` itself if none did."""
     uses = reader.template.uses if reader.template is not None else None
     setter = reader.origin
     for member in pair.components.compiled.members:

@@ -145,9 +145,10 @@ class PromptComponent:
         return self.trust == "imported" and stands_there and self.priority <= CONTAINED_PRIORITY
 
     def changed(self, **fields: Any) -> "PromptComponent":
-        """Return a copy of the component with these fields replaced and checked.
+        """Return a copy of the component with some fields replaced. The new values are checked.
 
-        `injection_depth=0` without a placement gives the component a normal place again.
+        `injection_depth=0` without `placement` takes the component out of the history and places
+        it by its ID again.
         """
         if fields.get("injection_depth") == 0 and "placement" not in fields:
             fields["placement"] = "ordered"

@@ -71,7 +71,7 @@ class PromptContext:
             if wrong:
                 raise ContextError(
                     f"layer '{layer.name}' over context '{self.name}' overrides {key}.{wrong[0]};"
-                    " a layer may only restrict its context, and give other content"
+                    " a layer may only restrict its context and override the content of components"
                 )
         return replace(
             self,

@@ -69,7 +69,7 @@ NO_EFFECT: Final = Effect()
 
 
 class MacroState(NamedTuple):
-    """The variables that are set, and the work that was used, before some text of a prompt.
+    """The state before a text of the prompt: the variables set so far, and the work used so far.
 
     Contained (untrusted) texts have their own variables and their own count of work.
     """
@@ -368,7 +368,10 @@ def quote_line(text: str) -> str:
 
 
 def quote_last_messages(values: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the values with the last messages as short quotations."""
+    """Return the macro values, with those that repeat a last message as short quotations.
+
+    These are the values of macros such as `{{lastMessage}}` (`SAID_LAST`).
+    """
     if SAID_LAST.isdisjoint(values):
         return values
     said = {name: quote_line(values[name]) for name in SAID_LAST if values.get(name)}

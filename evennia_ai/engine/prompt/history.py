@@ -215,7 +215,10 @@ class History:
         return self.stop - first - inside
 
     def after_orphan_results(self, first: int) -> int:
-        """Return `first`, or the index after tool results there, whose call would be cut away."""
+        """Return the first index from `first` on whose message is not a tool result.
+
+        The call of a tool result at `first` is an older message, which the prompt does not contain.
+        """
         if self._log.is_plain:
             return first
         while first < self.stop and self[first].role == "tool":

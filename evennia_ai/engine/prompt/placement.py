@@ -39,8 +39,8 @@ _id_and_key = itemgetter(0, 1)
 PlacedMessage = tuple[int, str, Message]
 
 
-# The places of texts that ignore their depth, by origin: the absolute index of the history message
-# before which the text is placed.
+# Some texts ignore their depth. For each of them, by origin: the absolute index of a history
+# message. The text is placed before this message.
 Slots = Mapping[str, int]
 
 

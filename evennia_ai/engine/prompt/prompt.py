@@ -102,7 +102,10 @@ class Prompt:
 
     @property
     def cut(self) -> int:
-        """The absolute index of the first kept history message, for the inputs of the next turn."""
+        """The absolute index of the oldest history message in this prompt.
+
+        The next prompt shows no older messages.
+        """
         return self.fitted.first
 
     @property

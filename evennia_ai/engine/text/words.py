@@ -236,8 +236,8 @@ _LOOK_ALIKES: Final = dict(
         strict=True,
     )
 )
-# Maps signs that show a letter to that ASCII letter: letters in circles and squares, letters of
-# flags, and invisible letters that name the region of a flag.
+# Maps signs to the ASCII letter that they show. These are letters in circles and squares, letters
+# of flags, and the invisible letters of a flag's region.
 _IN_BOXES: Final = {
     chr(first + place): letter
     for first in (0x1F1E6, 0x1F150, 0x1F170, 0x1F130, 0xE0041, 0xE0061)

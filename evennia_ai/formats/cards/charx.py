@@ -185,9 +185,10 @@ def _check_directory(content: bytes, *, limits: CardLimits) -> None:
         raise FormatError("card", f"card: {where}, or one that is cut off; download it again")
     (directory_bytes,) = struct.unpack_from("<I", content, end + 12)
     is_long = content[max(end - _LONG_END_BYTES, 0) :].startswith(_LONG_END)
-    # In ZIP64 archives the size of the directory is in another record, so signatures of members are
-    # counted in the whole file. Signatures inside packed content count too, which only makes the
-    # check stricter.
+    # Each member has one signature in the archive's directory. In a ZIP64 archive, the size of the
+    # directory is in another record, which is not read here. Then the signatures of the whole file
+    # are counted. Packed content may contain such bytes by chance. The count is then too high, so
+    # the check is only stricter.
     start = 0 if is_long else max(end - directory_bytes, 0)
     if (there := content.count(_MEMBER, start, end)) > limits.members:
         refuse_over_limit(f"the archive has {there} members", limit="members", most=limits.members)

@@ -26,8 +26,8 @@ from typing import Final, Literal
 from evennia_ai.engine.prompt.dice import Dice
 from evennia_ai.engine.prompt.templates.template import expand_imported
 
-# Normalising removes these: characters that can hide between the letters of a word, and two
-# ligatures (U+FDFA, U+FDFB) that NFKD would expand to whole sentences.
+# Normalising removes these characters. Most can hide between the letters of a word. NFKD would
+# expand the two ligatures U+FDFA and U+FDFB to whole sentences.
 _UNSPELT: Final = re.compile(
     "[\ufdfa\ufdfb\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f\U000e0100-\U000e01ef]"

@@ -111,8 +111,8 @@ def build_picture(chunks: Iterable[bytes]) -> bytes:
 Keyword = Literal["ccv3", "chara"]
 # The keywords of text chunks with a card, in order of preference.
 KEYWORDS: Final[tuple[Keyword, ...]] = ("ccv3", "chara")
-# Prefixes of the keywords of asset chunks. Both spellings are in use. The longer prefix is tried
-# first, because it contains the shorter one.
+# Prefixes of the keywords of asset chunks. Programs write them with or without the colon. The
+# prefix with the colon is tried first. Otherwise the colon would become a part of the asset's path.
 ASSET_PREFIXES: Final = ("chara-ext-asset_:", "chara-ext-asset_")
 # PNG allows keywords of 79 bytes, but programs write longer ones for asset chunks
 _KEYWORD_BYTES: Final = 200

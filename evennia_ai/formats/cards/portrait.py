@@ -84,7 +84,7 @@ def is_portrait(picture: bytes, name: str) -> bool:
 
 
 def _initials(name: str) -> str:
-    """Return the initials of the first and the last word, as letters that have a drawing."""
+    """Return the first letters of the first and the last word, without letters not in the font."""
     words = name.split()
     plain = (
         unicodedata.normalize("NFKD", word)[:1].upper() for word in (words[:1] + words[1:][-1:])

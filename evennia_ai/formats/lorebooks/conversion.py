@@ -279,7 +279,7 @@ def _v3_entry(raw: Any, uid: Id, name: str) -> Any:
 def _world_entries(listed: Listed) -> Object:
     """Return the entries of a V3 book as entries of a world file, by name.
 
-    Each entry has a record of the data for which world files have no field.
+    Each entry also has a record of the data that world files cannot express.
     """
     entries: Object = {}
     for (key, raw), (name, uid) in zip(entries_in_order(listed), _names(listed), strict=True):
@@ -469,7 +469,7 @@ def _world_members(extensions: Mapping[str, Any]) -> dict[str, Any]:
 def _world_own(raw: Mapping[str, Any], fields: EntryFields, own: Any) -> Any:
     """Return the `evennia_ai` data of an entry for a world file.
 
-    The data includes settings for which only V3 has a field.
+    The data includes settings that only V3 can express.
     """
     if own is not None and not isinstance(own, dict):
         return own

@@ -449,10 +449,11 @@ def _risu_doubts(entry: _RisuEntry, head: "RisuHead") -> Iterator[str]:
         yield "@@exclude_keys_all is ignored next to secondary keys"
 
 
-# RisuAI's own `@@` lines at the beginning of an entry's content, which may be mixed with Card V3's
-# decorators. A line of RisuAI is removed from the content if a field of an entry can express it.
-# Fallback lines (`@@@`) follow the rules of Card V3. All other lines stay in the content; its
-# reader reports those that are ignored.
+# RisuAI has `@@` lines of its own. They are at the beginning of an entry's content, and decorators
+# of Card V3 may stand between them. If a field of our entries can express a RisuAI line, the line
+# becomes that field and is removed from the content. Fallback lines (`@@@`) follow the rules of
+# Card V3. All other lines stay in the content. `parse_decorators` reads the content later and
+# reports the lines that it ignores.
 
 _RISU_LINE: Final = re.compile(r"@@@?([a-z_]+)(?:[ \t]+(.*))?")
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,15}", re.ASCII)

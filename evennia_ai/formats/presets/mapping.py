@@ -160,7 +160,7 @@ def place_texts(
 
 
 def needed_grants(prompt: PresetPrompt, *, is_after: bool) -> Grants:
-    """Return the grants that a preset's prompt needs for the place and role that it requests."""
+    """Return the grants that a preset's prompt needs for its place and its role."""
     if prompt.is_marker:
         roles: Grants = frozenset() if prompt.role == "system" else frozenset({"roles"})
         return roles | {"positions"}

@@ -351,7 +351,7 @@ def _order_items(
     for index, item in enumerate(written):
         name = item.get("identifier") if isinstance(item, Mapping) else None
         if not isinstance(name, str):
-            notices.append(f"prompt_order: item {index} names no prompt")
+            notices.append(f"prompt_order: item {index} has no identifier of a prompt")
         elif name not in known:
             notices.append(f"prompt_order: there is no prompt '{one_line(name)}'")
         elif name in seen:

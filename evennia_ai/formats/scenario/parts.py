@@ -426,8 +426,8 @@ def _narrow_first(book: _ListedBook) -> int:
 def _as_in_sillytavern(book: _ListedBook) -> tuple[bool, bool, int]:
     """Return SillyTavern's sort key of a listed book: global books, then chat books, then others.
 
-    Others are sorted from wide to narrow attachments. SillyTavern skips a chat's book that is also
-    global, and a character's book that is also global or a chat's.
+    Others are sorted from wide to narrow attachments. SillyTavern uses a book only once, even if it
+    is chosen several times. A global book counts first, then the chat's book, then the character's.
     """
     rank = ATTACH_RANK[book.attach]
     return rank != ATTACH_RANK["global"], rank != ATTACH_RANK["chat"], -rank

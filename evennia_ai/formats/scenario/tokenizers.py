@@ -53,7 +53,7 @@ def counter_named(name: str) -> TokenCounter:
     ratio = _RATIO.fullmatch(name)
     if ratio is None:
         known = ", ".join(("estimate", "bytes/R", *VOCABULARIES))
-        raise NotYetError(f"{render_briefly(name)} (there are {known})", WHERE)
+        raise NotYetError(f"{render_briefly(name)} (possible values: {known})", WHERE)
     per_token = float(ratio[1])
     if not (math.isfinite(per_token) and per_token > 0):
         raise wrong_value_error(WHERE, name, "bytes/R with R above 0")

@@ -145,7 +145,7 @@ class InProcess:
         if job.idempotency in self._waiting or job.idempotency in self._doing:
             done.callback(("waiting", f"{job.idempotency} is running"))
         elif self._is_one_waiting(job):
-            done.callback(("waiting", f"one of {job.queueing_lock} waits already"))
+            done.callback(("waiting", f"another job with the lock {job.queueing_lock} is waiting"))
         elif self._failures.get(job.idempotency, 0) >= MOST_TRIES:
             done.callback(("poisoned", f"{job.idempotency} failed {MOST_TRIES} times"))
         elif self.waiting(job.kind) >= self._settings.cap_of(job.kind):

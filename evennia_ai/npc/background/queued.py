@@ -156,9 +156,9 @@ class Queued:
             queueing_lock=job.queueing_lock,
             game_id=game_id,
         )
-        return (
-            None if queue.put_job(new) else ("waiting", f"one of {job.queueing_lock} waits already")
-        )
+        if queue.put_job(new):
+            return None
+        return "waiting", f"another job with the lock {job.queueing_lock} is waiting"
 
     def _job_queued(self, ended: End | None, job: Job) -> None:
         self._unsent.pop(job.idempotency, None)

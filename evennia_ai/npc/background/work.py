@@ -40,7 +40,7 @@ class Work:
 
     @property
     def in_workers(self) -> bool:
-        """True if workers do the jobs for which nobody waits."""
+        """True if worker processes do the jobs that no turn waits for."""
         return self._queued is not None
 
     def begin(self) -> None:

@@ -32,9 +32,9 @@ from evennia_ai.services.settings.npc import Mode
 class Addressed(StrEnum):
     """How surely an NPC should answer.
 
-    Every MEANT NPC answers. Of the others at most one does: first one that is ENGAGED in
-    conversation with the speaker, then one that is WILLING to answer anybody, then one that is
-    UNDECIDED.
+    Every MEANT NPC answers. At most one of the other NPCs answers. An NPC that is ENGAGED in a
+    conversation with the speaker comes first. Then comes an NPC that is WILLING to answer anybody,
+    and then one that is UNDECIDED.
     """
 
     MEANT = "meant"

@@ -47,9 +47,10 @@ class Bid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FloorDecision:
-    """Which NPCs answer, in order; whose deciders are asked; and which are silent, with the reason.
+    """The decision which of several NPCs answer a line. Each NPC is in exactly one field.
 
-    Each bid is in exactly one of the three.
+    `speak` has the NPCs that answer, in order. `ask` has those whose decider must be asked first.
+    `silent` has the others, with the reasons.
     """
 
     speak: tuple[str, ...] = ()

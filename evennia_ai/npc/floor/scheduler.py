@@ -195,7 +195,8 @@ class _Model:
         self.name = ""
         self.most = 0
         self.running = 0
-        # The keys that may start now, in order. Each is in only one of the two dictionaries.
+        # The scheduling keys (NPCs) whose next turn may start now, in the order of the turns. A key
+        # is in `_people` if its next turn answers a person, else in `_chatter`, never in both.
         self._people: OrderedDict[str, None] = OrderedDict()
         self._chatter: OrderedDict[str, None] = OrderedDict()
         self._since_chatter = 0

@@ -234,7 +234,7 @@ def _hint_block(whose: str, hint: str) -> DynamicBlock:
 
 
 def _mark_waited_books(made: Inputs, waited_for: Collection[str]) -> Inputs:
-    """Return the inputs with a note on each book for which the turn waited."""
+    """Return the inputs with a remark on each lorebook that the turn had to wait for."""
     if not waited_for:
         return made
     told = "the turn waited until it was parsed"

@@ -398,5 +398,5 @@ def kb_meta_prompt(npc: NPC, event: Event | None, conversation: ConversationRef 
 
 @lru_cache(maxsize=256)
 def _block(bases: tuple[BaseInfo, ...], held: frozenset[str]) -> str:
-    """Return the text of the block. Cached until something about these bases changes."""
+    """Return the text of the block. Cached until something about these knowledge bases changes."""
     return meta_prompt.kb_meta_prompt(bases, restricted=held)

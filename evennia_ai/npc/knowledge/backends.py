@@ -68,7 +68,7 @@ class Backends:
         }
 
     def of(self, info: BaseInfo) -> Backend:
-        """Return the backend of a base.
+        """Return the backend of a knowledge base.
 
         Raises:
             BackendError: The base names an unknown place, or a wiki that is not in the settings.

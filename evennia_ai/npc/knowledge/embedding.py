@@ -54,7 +54,10 @@ KIND: Final = GameKind(does=EMBED, applies=Embedding())
 
 
 def jobs_for(base: str, model: str, *, in_workers: bool) -> list[Job]:
-    """Return jobs for pages of a base that have no vectors. Empty if all pages have some."""
+    """Return jobs for pages of a knowledge base that have no vectors.
+
+    Empty if all pages have some.
+    """
     most = PAGES * (JOBS_AT_ONCE if in_workers else 1)
     pages = [
         (page.page_id, page.sha256)

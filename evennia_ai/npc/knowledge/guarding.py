@@ -30,7 +30,9 @@ RESTRICTED: Final = "restricted"
 
 
 def searchable_bases(npc: NPC, conversation: ConversationRef | None) -> tuple[BaseInfo, ...]:
-    """Return the bases that the NPC may search, sorted by key. Makes no query once cached.
+    """Return the knowledge bases that the NPC may search, sorted by key.
+
+    Cached bases need no query.
 
     They are assigned to the NPC, its place or the conversation.
     """
@@ -40,12 +42,12 @@ def searchable_bases(npc: NPC, conversation: ConversationRef | None) -> tuple[Ba
 
 
 def may_search(npc: NPC, locks: str) -> bool:
-    """True if the lock string of a base or page lets the NPC search it."""
+    """True if the lock string of a knowledge base or page lets the NPC search it."""
     return _passes_lock(npc, locks, SEARCH, where_it_fails=False)
 
 
 def must_guard(npc: NPC, info: BaseInfo) -> bool:
-    """True if the NPC must guard the base and gets only safe summaries of it.
+    """True if the NPC must guard the knowledge base and gets only safe summaries of it.
 
     If the lock holds for some NPCs and not for others, the first True is stored.
     """
@@ -60,18 +62,21 @@ def must_guard(npc: NPC, info: BaseInfo) -> bool:
 
 
 def is_held_by_lock(npc: NPC, info: BaseInfo) -> bool:
-    """True if the base's lock says now that the NPC must guard it."""
+    """True if the knowledge base's lock says now that the NPC must guard it."""
     return _passes_lock(npc, info.locks, RESTRICTED, where_it_fails=True)
 
 
 def names_some(info: BaseInfo) -> bool:
-    """True if the base is restricted with a lock, so that only some NPCs must guard it."""
+    """True if the knowledge base has a lock that makes only some NPCs guard it."""
     parts = info.locks.split(";")
     return info.restricted and any(part.strip().startswith(f"{RESTRICTED}:") for part in parts)
 
 
 def record_guards(npc: NPC) -> None:
-    """Store which bases this NPC must guard now. Few games have bases with such a lock."""
+    """Store which knowledge bases this NPC must guard now.
+
+    Few games have bases with such a lock.
+    """
     for info in all_bases():
         if names_some(info):
             must_guard(npc, info)
@@ -80,21 +85,19 @@ def record_guards(npc: NPC) -> None:
 def _store_guard(npc: NPC, info: BaseInfo) -> None:
     try:
         hold_npc((info.key,), str(npc.id), by=THE_GAME)
-    except (
-        StoreError
-    ) as error:  # the NPC guards the base all the same, and the next check stores that
+    except StoreError as error:  # the NPC guards the knowledge base now; the next check stores it
         logger.log_err(
             f"evennia_ai: could not store that NPC {npc.id} guards '{info.key}': {error}"
         )
 
 
 def guarded_keys(npc: NPC, bases: Iterable[BaseInfo]) -> frozenset[str]:
-    """Return the keys of those bases that the NPC must guard."""
+    """Return the keys of those knowledge bases that the NPC must guard."""
     return frozenset(info.key for info in bases if must_guard(npc, info))
 
 
 def bases_for_npc(npc: NPC, bases: Iterable[BaseInfo]) -> tuple[BaseInfo, ...]:
-    """Return the bases as the NPC may know them: those that it guards have a safe hint.
+    """Return the knowledge bases as the NPC may know them: those that it guards have a safe hint.
 
     Makes no query once cached.
     """

@@ -48,7 +48,7 @@ PROTECTED_FIELD: Final = "protect"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """The passages that were found in one or several bases, best first.
+    """The passages that were found in one or several knowledge bases, best first.
 
     `names` has all titles and aliases of their pages, `terms` the words that these pages protect.
     `unread` has the keys of bases that could not be read.
@@ -73,7 +73,7 @@ async def search_bases(
     limit: int,
     most_whole: int,
 ) -> Findings:
-    """Search these bases for the NPC. Bases that cannot be read are named in the result.
+    """Search these knowledge bases for the NPC. Bases that cannot be read are named in the result.
 
     Args:
         most_whole: The most characters of a base that may be returned as a whole.
@@ -94,7 +94,7 @@ async def search_bases(
 
 
 def merge_findings(each: Sequence[Findings], *, limit: int) -> Findings:
-    """Merge the findings of several bases: first the best of each, then the second best, and so on.
+    """Merge what was found in several knowledge bases: the best of each, then the second best.
 
     The limit does not apply if any base was returned as a whole.
     """
@@ -111,7 +111,10 @@ def merge_findings(each: Sequence[Findings], *, limit: int) -> Findings:
 
 
 def _log_unread(info: BaseInfo, error: Exception) -> None:
-    """Log that a base cannot be read. For a restricted base, leave out the error's text."""
+    """Log that a knowledge base cannot be read.
+
+    For a restricted base, leave out the error's text.
+    """
     why = type(error).__name__ if info.restricted else f"{type(error).__name__}: {error}"
     logger.log_err(f"evennia_ai: knowledge base '{info.key}' cannot be read: {why}")
 
@@ -206,7 +209,10 @@ def _write_logged(about: str, write: Callable[[], T]) -> T | None:
 
 
 def offer_hints(npc: NPC, bases: Iterable[BaseInfo], query: str) -> Findings:
-    """Return the hints of these bases that the NPC may get, those with most query words first."""
+    """Return the hints of these knowledge bases that the NPC may get.
+
+    The hints with the most words of the query come first.
+    """
     hints: list[PagePassage] = []
     unread: list[str] = []
     for info in bases:
@@ -240,7 +246,7 @@ SPEAKER: Final = "speaker"
 
 
 class HintEchoes(Watcher):
-    """Logs each reply in which an NPC repeats the hint of a base that it guards.
+    """Logs each reply with the hint of a knowledge base that the NPC guards.
 
     Only the start of a reply is compared, because the rest is never said. The comparison may take
     long, so it runs in a thread.
@@ -250,7 +256,7 @@ class HintEchoes(Watcher):
         self._in_thread: Final = in_thread
 
     def answered(self, call: WatchedCall, reply: ChatReply, row: NewCall) -> None:
-        """Compare the reply with the hints of the bases that the NPC guards, if there are any."""
+        """Compare the reply with the hints of all knowledge bases that the NPC guards."""
         if call.key.role != SPEAKER or not reply.text or not _is_anything_guarded():
             return
         npc = object_of(call.key.npc_ref)
@@ -275,7 +281,7 @@ def _is_anything_guarded() -> bool:
 
 
 def _repeated_hints(reply: str, infos: Iterable[BaseInfo]) -> list[str]:
-    """Return the keys of the bases whose hint the reply repeats. Runs in a thread."""
+    """Return the keys of the knowledge bases whose hint the reply repeats. Runs in a thread."""
     text = written_text(reply, late_end="hides_nothing")
     kinds = ((info.key, find_leak(text, protect_texts([info.hint]))) for info in infos)
     return [key for key, kind in kinds if kind in ("words", "letters")]

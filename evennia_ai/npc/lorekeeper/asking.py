@@ -91,7 +91,10 @@ def refuse_over_limit(limits: Limits, player_ref: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
-    """Asks the models on behalf of a person. `is_protected`: the words are of a restricted base."""
+    """Asks the models on behalf of a person.
+
+    `is_protected` is True if the prompt contains texts of a restricted knowledge base.
+    """
 
     calls: ModelCalls
     player_ref: str
@@ -148,7 +151,7 @@ def _plan_failure(failure: Failure) -> Failed:
     return Failed(failure.getErrorMessage())
 
 
-OFF: Final = "EVENNIA_AI_KNOWLEDGE_WIKIPEDIA names no address"
+OFF: Final = "EVENNIA_AI_KNOWLEDGE_WIKIPEDIA is not set to the address of a wiki"
 
 _opened: Final[WeakKeyDictionary[Models, Wikipedia]] = WeakKeyDictionary()
 

@@ -83,7 +83,7 @@ class LorekeeperError(EvenniaAIError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Work:
-    """A task in progress: who asked, for which base, and what was said before."""
+    """A task in progress: who asked, for which knowledge base, and what was said before."""
 
     task: LoreTask
     by: Any
@@ -192,7 +192,10 @@ def _new_task(work: _Work, package: Package, request: Sequence[Message]) -> NewT
 
 
 def _stored_error(error: EvenniaAIError, work: _Work) -> str:
-    """Return the text of an error for the stored task. For a restricted base, only its kind."""
+    """Return the text of an error for the stored task.
+
+    For a restricted knowledge base, only its kind.
+    """
     return type(error).__name__ if work.asker.is_protected else str(error)
 
 
@@ -214,7 +217,7 @@ def _start_work(
     """Check a task and return it as work.
 
     Raises:
-        LorekeeperError: The task is empty or too long, or an NPC asks that guards the base.
+        LorekeeperError: The task is empty or too long, or the NPC that asks guards the base.
         NoWriterError: No model may be asked.
         NotStoredError: There is no such base.
     """
@@ -231,7 +234,7 @@ def _start_work(
 
 
 def _visible_base(key: str, by: Any) -> BaseInfo:
-    """Return the base with this key. A base that `by` may not read counts as missing."""
+    """Return the knowledge base with this key. A base that `by` may not read counts as missing."""
     seen = [one for one in knowledge_bases.list_bases() if may_read(by, one.locks)]
     found = next((one for one in seen if one.key == key), None)
     if found is None:
@@ -241,7 +244,7 @@ def _visible_base(key: str, by: Any) -> BaseInfo:
 
 
 def _refuse_guarding(by: Any, info: BaseInfo) -> None:
-    """Refuse a task of an NPC that guards the base.
+    """Refuse a task of an NPC that guards the knowledge base.
 
     Raises:
         LorekeeperError: An NPC that guards the base asks, which may get only safe summaries.
@@ -273,7 +276,7 @@ async def _assemble(work: _Work) -> Package:
 
 
 def _assembly_rules(live: Runtime) -> AssemblyRules:
-    """Return the rules of the assembly. The config page of the base may change them."""
+    """Return the rules of the assembly. The config page of the knowledge base may change them."""
     settings, writer = live.conf.lorekeeper, writing_models(live.models)[0]
     room = writer.context_tokens - settings.reply_tokens
     usual = AssemblyRules()

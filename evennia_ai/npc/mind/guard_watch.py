@@ -19,13 +19,13 @@ from evennia_ai.store.knowledge.knowledge_bases import list_bases
 
 
 def record_all_guards() -> None:
-    """Record for all restricted bases which NPCs guard them now."""
+    """Record for all restricted knowledge bases which NPCs guard them now."""
     for info in list_bases():
         record_guards_of(info)
 
 
 def record_guards_of(info: BaseInfo) -> None:
-    """Record which NPCs guard a base now, if it is restricted for some NPCs and not for all."""
+    """Record which NPCs guard a knowledge base now, if its lock makes only some NPCs guard it."""
     if not names_some(info):
         return
     for key, *_ in objects_with_mind():
@@ -36,7 +36,7 @@ def record_guards_of(info: BaseInfo) -> None:
 
 @receiver(m2m_changed, sender=ObjectDB.db_tags.through, dispatch_uid="evennia_ai.guards")
 def _tags_change(instance: Any, action: str, **_: Any) -> None:
-    """Record which bases an NPC guards, before and after its tags and permissions change."""
+    """Record which knowledge bases an NPC guards, before and after its tags or rights change."""
     if not isinstance(instance, HasMind):
         return
     npc: Any = instance

@@ -176,7 +176,7 @@ class PlayedCard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compaction:
-    """A conversation that was compacted, or for which it was tried."""
+    """A conversation with its newest compaction, or with an attempt that failed."""
 
     conversation: ConversationRef
     by: Literal["", "extract", "model"]
@@ -354,7 +354,7 @@ class NPCLog:
 
 
 def describe_cut(call: NewCall) -> str:
-    """Return a sentence about a call whose prompt the server cut."""
+    """Return a sentence about a call in which the server shortened the prompt."""
     assert call.whole_tokens is not None
     return describe_cut_prompt(
         counted=call.input_tokens, whole=call.whole_tokens, profile=call.profile

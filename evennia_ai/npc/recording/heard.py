@@ -67,7 +67,7 @@ class CommittedEvent:
 
     @property
     def words(self) -> str:
-        """The words of all lines that the answer is for."""
+        """The text of all lines that this turn answers, joined by blanks."""
         return " ".join(one.body for one in self.lines)
 
 

@@ -74,7 +74,7 @@ class _Gifts:
     named: dict[str, str] = field(default_factory=dict)
 
     def add(self, npc: NPC, item: Any) -> None:
-        """Count one more thing."""
+        """Count one more given object."""
         name = item_name(npc, item)
         count = self.counts[name] = self.counts.get(name, 0) + 1
         self.named[name] = item_name(npc, item, count=count)

@@ -21,7 +21,7 @@ AGAIN_SECONDS: Final = 60.0
 
 
 class Recently:
-    """Remembers for a minute which things have happened."""
+    """Remembers for a minute what happened, so that for example no sign is shown twice."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now: Final = now

@@ -97,8 +97,9 @@ class Voice:
         is_wanted: Callable[[], bool],
         known_names: Sequence[str] = (),
     ) -> "Start":
-        """Return a listener for a streamed reply, which says the start of it if `early` allows
-        that.
+        """Return a listener for a streamed reply.
+
+        It says the first sentences early if `early` is True.
 
         Args:
             commit: Commits the start before it is said.
@@ -236,7 +237,7 @@ class Gestures:
 
 
 def show_thinking(npc: NPC, event: Event, line: str) -> None:
-    """Show the people in the room, or the one who whispered, that `npc` thinks about `event`."""
+    """Show that `npc` thinks about `event`: to the room, or to the person who whispered."""
     people = [who for who in bystanders(npc) if not is_npc(who)]
     if event.private:
         people = [who for who in people if str(who.id) == event.speaker_ref]

@@ -167,8 +167,9 @@ def _target(npc: NPC, name: str | None) -> Any:
 
 
 class Move(Tool):
-    """The tool that goes through an exit. It ends the turn, whose conversation is that of the old
-    room.
+    """The tool with which the NPC goes through an exit.
+
+    It ends the turn, because the turn belongs to the conversation of the room that the NPC left.
     """
 
     name = "move"

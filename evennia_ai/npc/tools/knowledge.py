@@ -58,7 +58,10 @@ Id = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_l
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One search: its bases, the keys of the guarded ones (`held`), and a warning for the model."""
+    """One search: its knowledge bases and a warning for the model.
+
+    `held` has the keys of the bases that the NPC guards.
+    """
 
     use: Use
     query: str
@@ -69,16 +72,16 @@ class Asked:
 
     @property
     def open_bases(self) -> tuple[BaseInfo, ...]:
-        """Return the bases whose passages the model gets unchanged."""
+        """Return the knowledge bases whose passages the model gets unchanged."""
         return tuple(info for info in self.bases if info.key not in self.held)
 
     @property
     def held_bases(self) -> tuple[BaseInfo, ...]:
-        """Return the bases that the NPC guards."""
+        """Return the knowledge bases that the NPC guards."""
         return tuple(info for info in self.bases if info.key in self.held)
 
     def of_mediation(self, kind: MediationKind) -> tuple[BaseInfo, ...]:
-        """Return the guarded bases from which the model gets summaries, or those with hints."""
+        """Return the guarded knowledge bases of which the model gets summaries, or hints."""
         return tuple(info for info in self.held_bases if info.mediation == kind)
 
 
@@ -105,7 +108,7 @@ class KnowledgeBaseSearch(Tool):
         """Start a search. The Deferred fires with the result for the model.
 
         Raises:
-            Refused: The NPC may not search now, or may not search one of these bases.
+            Refused: The NPC may not search now, or may not search one of these knowledge bases.
         """
         bases = _wanted_bases(searchable_bases(use.npc, use.conversation), arguments.bases)
         asked = Asked(
@@ -120,7 +123,7 @@ class KnowledgeBaseSearch(Tool):
 
 
 def _wanted_bases(known: Sequence[BaseInfo], ids: Sequence[str]) -> tuple[BaseInfo, ...]:
-    """Return the bases with these ids, or all bases if no id is given.
+    """Return the knowledge bases with these ids, or all bases if no id is given.
 
     Raises:
         Refused: The NPC has no base with one of the ids.
@@ -187,7 +190,7 @@ async def _search_all(asked: Asked) -> str:
 
 
 def _open_result(asked: Asked, found: Findings, shown: tuple[PagePassage, ...]) -> str:
-    """Record the search and return the passages, if the NPC guards none of the bases."""
+    """Record the search and return the passages, if the NPC guards none of the knowledge bases."""
     number = search.record_search(_new_search(asked, found, shown, restricted=False), shown)
     lines = [f"[{chunk.base}] {chunk.title}: {_passage_text(chunk)}" for chunk in shown]
     unread = [f"{key} cannot be read just now." for key in found.unread]
@@ -199,7 +202,10 @@ def _open_result(asked: Asked, found: Findings, shown: tuple[PagePassage, ...]) 
 async def _safe_result(
     asked: Asked, guarded: Findings, found: Findings, shown: tuple[PagePassage, ...]
 ) -> str:
-    """Record the search and return a safe summary of guarded bases, with passages of the others."""
+    """Record the search. Return a safe summary of the guarded knowledge bases as JSON.
+
+    The passages of the other knowledge bases follow unchanged.
+    """
     sent = select_passages(
         guarded.chunks, most_characters=mediating.most_characters(asked.use.calls)
     )
@@ -225,8 +231,9 @@ async def _safe_result(
         {"knowledge_base_id": chunk.base, "title": chunk.title, "content": _passage_text(chunk)}
         for chunk in shown
     ]
-    # Otherwise a player could find out word by word what a page contains. So the result of a search
-    # that finds nothing looks like a refusal, and the number of found passages is hidden.
+    # A player must not find out by many searches which words a restricted page contains. Therefore
+    # a search without results gets the same answer as a refused search, and the answer hides how
+    # many passages were found.
     is_whole = guarded.mode == "direct_injection"
     told = build_envelope(
         refuse_answer("other") if summary.reason == NO_CHUNKS else summary,
@@ -278,7 +285,10 @@ def _new_search(
 
 
 def _passages_for_vault(asked: Asked, sent: Sequence[PagePassage]) -> tuple[PagePassage, ...]:
-    """Return the passages that are stored in the vault, as the game and the bases choose."""
+    """Return the passages that the vault stores.
+
+    The settings of the game and of each knowledge base decide which passages these are.
+    """
     keeping_bases = {info.key for info in asked.held_bases if info.keeps_chunks}
     if not asked.use.conf.knowledge_vault:
         return ()
@@ -286,7 +296,10 @@ def _passages_for_vault(asked: Asked, sent: Sequence[PagePassage]) -> tuple[Page
 
 
 def _public_texts(bases: Sequence[BaseInfo]) -> str:
-    """Return the texts about guarded bases that are public, because every prompt contains them."""
+    """Return the public texts about guarded knowledge bases.
+
+    They are public because every prompt contains them.
+    """
     return "\n".join(part for info in bases for part in (info.name, info.hint, *info.keywords))
 
 

@@ -90,7 +90,7 @@ _ARTICLE: Final = re.compile(r"^(?:the|an?|my|your) (?=\S)")
 
 
 class _Named(NamedTuple):
-    """The objects whose whole name matches; if there are none, those whose name starts so."""
+    """The objects with exactly this name. Without any, `began` has those that begin with it."""
 
     exact: Sequence[Any] = ()
     began: Sequence[Any] = ()

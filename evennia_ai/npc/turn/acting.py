@@ -96,7 +96,9 @@ def _finish_errand(use: Use, errand: Errand, ran: Ran, writer: Writer) -> None:
 
 
 def _errand_event(errand: Errand, event: Event) -> Event:
-    """Return the event that an errand has ended, in the conversation in which it began.
+    """Return the event "an errand has ended".
+
+    Its conversation is the one in which the errand began.
 
     If another errand's end made the NPC begin this one, it counts one more hop, because no person
     spoke in between.
@@ -217,7 +219,7 @@ class Acts:
         return replace(ran, text=told)
 
     async def _wait_for_result(self, later: "Deferred[Ran]") -> Ran:
-        """Return the result of a tool for which the turn waits."""
+        """Return the result of a tool. The turn waits until the result is there."""
         clock: Any = self._writer.clock
         self._waited_for = later
         try:

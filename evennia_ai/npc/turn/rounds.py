@@ -153,7 +153,7 @@ async def _nearness_in_meaning(meanings: Meanings, npc: NPC, heard: CommittedEve
 def _compaction_request(
     mind: Mind, heard: CommittedEvent, fullness: Fullness, *, npc_name: str
 ) -> Wanted:
-    """Return the request for a compaction for which the turn has to wait."""
+    """Return the request for a compaction that must end before the turn goes on."""
     return Wanted(
         conversation=heard.conversation,
         npc_name=npc_name,

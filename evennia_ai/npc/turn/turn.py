@@ -260,7 +260,12 @@ class Turn:
             self._current_voice.say(greeting)
 
     def cancel(self, why: str) -> None:
-        """Give the turn up, because nobody waits for the answer or nobody may speak."""
+        """Cancel the turn. Its model call and its running tool are cancelled too.
+
+        Args:
+            why: The reason, for example that nobody waits for the answer, or that a builder
+                stopped all NPCs.
+        """
         self._cancelled = self._cancelled or why
         if self._asking is not None:
             self._asking.cancel()
@@ -344,7 +349,10 @@ class Turn:
         return toolbox_of(self._mind.npc, self.settings.tools, event=self.heard.event)
 
     def _call_key(self, this: Round) -> CallKey:
-        """Return the key of a round's call: whom it counts for, and which turn it belongs to."""
+        """Return the key of a model call.
+
+        It names the player for the limits, and the turn for the logs.
+        """
         event = self.heard.event
         return CallKey(
             npc_ref=self._npc_ref,

@@ -76,7 +76,7 @@ from evennia_ai.store.history.windows import windows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fullness:
-    """The tokens of the history from its cut on, and those of everything else in the prompt."""
+    """How full a prompt is: the tokens of its history, and those of everything else in it."""
 
     history_tokens: int
     other_tokens: int
@@ -116,7 +116,7 @@ def fullness_of(prompt: Prompt, *, cut: int) -> Fullness:
     """Return how full a prompt is.
 
     Args:
-        cut: The cut of the history in the previous prompt.
+        cut: The index of the oldest history message in the previous prompt.
     """
     return _fullness(prompt, prompt.history, cut=cut, other_tokens=_tokens_outside_history(prompt))
 
@@ -191,7 +191,8 @@ class Compactor:
         self._work: Final = work
         self._write: Final = calls.writer.write
         self._is_closed = False
-        # By conversation that is being compacted: the Deferreds of all others who wait for that.
+        # Has a key for each conversation whose compaction is running. The value has the Deferreds
+        # of the later callers, who wait for the same compaction.
         self._waiting: dict[int, list[Deferred[Outcome]]] = {}
 
     def is_due(self, fullness: Fullness, when: CompactionMoment) -> bool:

@@ -144,8 +144,8 @@ class KeptChecker:
         npc_ref = self._find(case.npc.name, case.npc.ref, True)
         if not npc_ref:
             raise KeptCaseError(
-                f"no NPC of the game is called '{case.npc.name}', or several are; write the name"
-                " and the number of one into npc"
+                f"the game must have exactly one NPC with the name '{case.npc.name}'; write the"
+                " name and the number of an NPC into npc of the file"
             )
         scopes = tuple(self._scope(one, npc_ref) for one in case.scopes)
         key = (npc_ref, scopes, case.npc_tools, case.limit_tokens)
@@ -172,8 +172,8 @@ class KeptChecker:
             ref = self._find(kept.name, kept.ref, False)
             if not ref:
                 raise KeptCaseError(
-                    f"no room of the game is called '{kept.name}', or several are; write the name"
-                    " and the number of one into scopes"
+                    f"the game must have exactly one room with the name '{kept.name}'; write the"
+                    " name and the number of a room into scopes of the file"
                 )
         return Scope(kind=kept.kind, ref=ref)
 

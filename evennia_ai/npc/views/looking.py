@@ -61,8 +61,8 @@ def sent_report(
 ) -> Report:
     """Return the report of a past turn's prompt for the viewer.
 
-    It shows the prompt that was sent. If something in it is hidden from the viewer, it shows the
-    prompt that would have been sent without that.
+    It shows the prompt that was sent. If the viewer may not see some text, the report shows the
+    prompt as it would be without this text.
 
     Args:
         found: The records that the turn's manifest names, if the caller has read them already.

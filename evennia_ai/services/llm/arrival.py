@@ -126,7 +126,7 @@ class Arrivals:
         self._seen: OrderedDict[str, deque[_Seen]] = OrderedDict()
 
     def whole_tokens(self, where: str, request: ChatRequest, reply: ChatReply) -> int | None:
-        """Return the tokens of the whole prompt if the server cut it, else None.
+        """Return the tokens of the whole prompt if the server shortened it, else None.
 
         Earlier prompts show how many tokens the server counts for each estimated token. The result
         uses that ratio if it is known. It is always higher than the server's count.
@@ -169,7 +169,7 @@ def _size_of(message: ChatMessage) -> tuple[int, int, int]:
 
 
 def _comparable_prompts(sent: Measure, counted: int, seen: Sequence[_Seen]) -> list[_Seen]:
-    """Return earlier uncut prompts from which the server's ratio of tokens can be learned.
+    """Return earlier complete prompts from which the server's ratio of tokens can be learned.
 
     They are shorter than `counted` tokens, in the same alphabet and with the same tools. The list
     is empty if there are too few, or if their ratios differ too much.
@@ -211,7 +211,10 @@ def _is_cut(
 
 
 def describe_cut_prompt(*, counted: int, whole: int, profile: str) -> str:
-    """Return the message to an admin that a prompt was cut, with the settings that help."""
+    """Return the message to an admin that a server shortened a prompt.
+
+    The message names the settings that help.
+    """
     return (
         f"the server read {counted} of about {whole} tokens of the prompt and dropped the rest,"
         " mostly rules and card. Enlarge its window (Ollama: OLLAMA_CONTEXT_LENGTH or num_ctx;"

@@ -251,7 +251,7 @@ async def _check_address(one: _Examination) -> Answer | None:
             "address",
             "FAIL",
             f"{base} redirects{where}, which is not followed: the key would go there",
-            "Set base_url to the address that answers itself, mostly https",
+            "Set base_url to the address to which the server redirects",
         )
         return None
     one.add("address", "ok", f"{base} answers, without a list of models (status {first.status})")
@@ -325,8 +325,8 @@ async def _ask_about_weather(one: _Examination, seconds: float, hear: Listener) 
         except ModelRefused:
             left = until - one.now()
             again = one.request(_WEATHER, max_tokens=max_tokens, most_seconds=left)
-            # If the client has learnt which roles the server accepts, try once more. Otherwise a
-            # retry is useless.
+            # The client may have learnt from the refusal which roles the server accepts. Then its
+            # next request has other messages. The same messages would only be refused again.
             if again.messages == request.messages or left < LEAST_SECONDS:
                 raise
             request = again

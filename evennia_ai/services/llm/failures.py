@@ -379,7 +379,7 @@ def _advice(
         (accounts and no_model, "check model of the profile"),
         (
             300 <= (status or 0) < 400,
-            "set base_url of the profile to the address that answers itself, mostly with https",
+            "set base_url of the profile to the address to which the server redirects",
         ),
         (accounts, "check base_url of the profile (is /v1 missing?), and its model"),
     )

@@ -94,10 +94,14 @@ class Learned:
         )
 
     def left_out(self, extra: Mapping[str, Any]) -> dict[str, str]:
-        """Return the fields to leave out of a body, each with the field to send instead or "".
+        """Return the fields that a request body must not contain, with the replacement of each.
 
-        These are the fields that the server refused, and those that the profile's `extra` sets to
-        None.
+        A replacement is the name of another field, or "" if the field is only left out. The
+        result contains the fields that the server refused, and the fields that are None in
+        `extra`.
+
+        Args:
+            extra: The setting `extra` of the profile.
         """
         return {name: "" for name, value in extra.items() if value is None} | {**self.refused}
 

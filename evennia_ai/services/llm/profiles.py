@@ -79,8 +79,10 @@ def _a_name(value: str) -> str:
 def _can_be_sent(value: dict[str, Any]) -> dict[str, Any]:
     given = {name for name, one in value.items() if one is not None}
     if taken := sorted(_NOT_EXTRA & given):
-        hint = "; name it in reply_limit" if "max_completion_tokens" in taken else ""
-        raise ValueError(f"cannot have {', '.join(taken)}: a request sets that itself{hint}")
+        hint = "; set reply_limit to its name instead" if "max_completion_tokens" in taken else ""
+        raise ValueError(
+            f"cannot contain {', '.join(taken)}: the game sets these fields in each request{hint}"
+        )
     if needed := sorted(NEEDED_FIELDS & set(value)):
         raise ValueError(f"cannot leave out {', '.join(needed)}: every request needs it")
     try:
@@ -379,7 +381,9 @@ def _names(names: Any, *, where: str) -> tuple[str, ...]:
     if not isinstance(listed, list | tuple) or not all(isinstance(one, str) for one in listed):
         raise FormatError("setting", f"{where}: must be a profile's name or a list of them")
     if not listed:
-        raise FormatError("setting", f"{where}: names no profile; name one or remove it")
+        raise FormatError(
+            "setting", f"{where}: is an empty list; write the name of a profile, or remove it"
+        )
     return tuple(dict.fromkeys(listed))
 
 
@@ -442,7 +446,7 @@ class Endpoint:
             raise EndpointError(
                 self.name,
                 "api_key",
-                "has characters that no key has; look for a space or line break",
+                "has characters that an API key cannot have; remove spaces and line breaks",
             )
         if not self.model:
             raise EndpointError(self.name, "model", "is empty: give the model's name")

@@ -260,10 +260,10 @@ def reply_from(
 ) -> tuple[ChatReply, tuple[str, ...]]:
     """Return the reply with calls that were written as text turned into tool calls.
 
-    Also return the names of calls that were left out. A server that supports tools may still not
-    know the format in which its model writes calls. If the prompt described the tools
-    (`as_schema`), the text may also be an answer in the form that was asked for. The ids of calls
-    depend only on the request and the call.
+    Also return the names of calls that were left out. A server may support tools but not know in
+    which format this model writes tool calls. If the prompt described the tools (`as_schema`), the
+    text may also be an answer in the form that was asked for. The ids of calls depend only on the
+    request and the call.
 
     A call in a model's own format is left out if its tool is not among `tools`. In an answer of the
     required form it stays, and the code that runs the calls refuses it.

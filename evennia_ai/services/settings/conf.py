@@ -269,7 +269,7 @@ def _without_embeddings(values: Conf) -> Iterator[Problem]:
         servers = [name for name, one in values.profiles.items() if one.client == "openai"]
         yield Problem(
             id="E091",
-            message=f"{PREFIX}EMBEDDINGS_PROFILE names no profile of a server with `/embeddings`:"
+            message=f"{PREFIX}EMBEDDINGS_PROFILE must name a profile whose server embeds texts:"
             f" {values.embeddings_profile!r}.",
             hint=f"Name one of {', '.join(servers) or 'EVENNIA_AI_PROFILES'}.",
         )

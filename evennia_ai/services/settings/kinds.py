@@ -28,7 +28,8 @@ PREFIX: Final = "EVENNIA_AI_"
 GLOBAL_TRACES: Final = "global"
 MOST_WRITTEN: Final = 8000
 """The most characters of one text that an NPC writes. No setting can raise this."""
-# Limits each speaker, so that one player who shouts many keywords does not displace other entries.
+# Each speaker has a limit. So one player who shouts many keywords cannot displace the entries of
+# others.
 GAME_LORE: Final = {"speaker_share_percent": 50, "speaker_matches": 40}
 USUAL_PROVIDERS: Final = [
     *("kb_meta_prompt", "speaker", "relation", "acquaintance", "shown"),

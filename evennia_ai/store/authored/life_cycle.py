@@ -107,10 +107,10 @@ def with_values_before(
 
 
 class Kind(ABC, Generic[V]):
-    """A kind of thing that people write.
+    """A kind of authored thing: component, note, regex script, card, preset or lorebook.
 
-    A thing is identified by its scope and a key. Kinds whose things have only names use the scope
-    of the game.
+    A thing is identified by its scope and its key. Cards, presets and lorebooks have no scope of
+    their own. They use the scope of the game, and their key is their name.
     """
 
     name: ClassVar[str]
@@ -183,7 +183,7 @@ class Kind(ABC, Generic[V]):
         return tuple(sorted(found, key=lambda one: (one.casefold(), one)))
 
     def existing(self, key: str, scope: Scope = GAME) -> V:
-        """Return the current value, read from the table.
+        """Return the current value of a thing from the database table.
 
         Raises:
             NotStoredError: the thing does not exist.
@@ -250,7 +250,10 @@ class Kind(ABC, Generic[V]):
         return value
 
     def newest_number(self, key: str, scope: Scope = GAME) -> int:
-        """Return the newest revision number of a thing, counting removals and imports, or 0."""
+        """Return the highest revision number of a thing, or 0 without any.
+
+        Removals and imports have numbers too.
+        """
         return _revisions.newest_number(**self._named(key, scope))
 
     def last_changed_by(self, key: str, scope: Scope = GAME) -> str:
@@ -351,7 +354,7 @@ class Kind(ABC, Generic[V]):
         return self.table._default_manager.all()
 
     def _named(self, key: str, scope: Scope) -> dict[str, str]:
-        """Return the columns of a revision that identify a thing."""
+        """Return the columns of the revision table that identify one authored thing."""
         return {
             "kind": self.name,
             "scope_kind": scope.kind,
@@ -402,7 +405,10 @@ F = TypeVar("F", bound=HasFile)
 
 
 class FileKind(Kind[F]):
-    """A kind whose things have names and files, and are used where they are assigned."""
+    """A kind whose things are files with a name: card, preset or lorebook.
+
+    A thing is used in the scopes to which builders assigned it.
+    """
 
     identity = ("name",)
 

@@ -96,7 +96,7 @@ class LorebookKind(FileKind[StoredBook]):
     ) -> None:
         """Check that the locks of a lorebook and of its changed entries allow a change.
 
-        A book that is restored after its removal has the locks that it had when it was removed.
+        A removed book that comes back has the same locks as before its removal.
 
         Raises:
             NotPermittedError: a lock forbids the change.

@@ -53,10 +53,14 @@ def check_locks(locks: str) -> None:
 
 
 def check_scope(scope: Scope, *, kinds: Sequence[str]) -> None:
-    """Check that a scope is the game, or has one of `kinds` and a reference.
+    """Check that a scope is the whole game, or one of the allowed kinds with a valid reference.
+
+    Args:
+        kinds: The allowed kinds of scope, for example "npc" and "zone".
 
     Raises:
-        ComponentValueError: the scope is of another kind or has no reference.
+        ComponentValueError: The scope has another kind, or its reference is empty, longer than 255
+            characters or not printable.
     """
     is_named = scope.kind in kinds and 0 < len(scope.ref) <= 255 and scope.ref.isprintable()
     if not is_named and scope != GAME:

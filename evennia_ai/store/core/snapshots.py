@@ -448,8 +448,9 @@ def refresh_if_changed() -> frozenset[str]:
     except DatabaseError as error:
         raise StoreError(f"the state revisions cannot be read: {reason_of(error)}") from error
     changed = frozenset(kind for kind, number in numbers.items() if _seen.get(kind, 0) != number)
-    # The numbers are noted before anything is dropped. Values that are loaded later are then at
-    # least as new.
+    # The order matters: store the revision numbers first, drop the snapshots then. A value that is
+    # loaded between the two steps is dropped. A value that is loaded later is at least as new as
+    # the stored number.
     _seen.update(numbers)
     for kind in changed:
         for snapshots in of_kind(kind):

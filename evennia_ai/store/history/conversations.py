@@ -378,8 +378,8 @@ def begin_segment_with(
 def opening_summary(conversation_id: int, segment: int) -> Record | None:
     """Return the summary with which a segment begins, or None.
 
-    A segment that a control began starts with the first record that the control kept. That may be a
-    summary.
+    If a control of a builder began the segment, its first record is the first one that the control
+    kept. That may be a summary.
     """
     rows = models.Record.objects.filter(conversation_id=conversation_id, segment=segment)
     row = rows.order_by("seq").first() if segment > 1 else None

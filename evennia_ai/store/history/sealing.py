@@ -43,7 +43,7 @@ def seal_problem(row: models.Turn, seals: Seals, places: Mapping[str, str] | Non
         return str(error)
     copied = (manifest.sha256, manifest.tokens, manifest.cut, manifest.model)
     if (row.prompt_sha256, row.tokens, row.cut, row.model) != copied:
-        return "its row and its manifest differ in hash, tokens, cut or model"
+        return "its row and its manifest differ in hash, tokens, history start or model"
     if manifest.to_json() != text_in_row(row.manifest):
         return "its manifest is not written as a turn writes it"
     if row.npc_ref != row.conversation.npc_ref:
@@ -123,7 +123,9 @@ def make_portable(
             manifest=with_record_names(manifest, known.__getitem__),
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ReplayError("its manifest names records that do not fit its messages") from error
+        raise ReplayError(
+            "its manifest cannot be read, or refers to records in a wrong way"
+        ) from error
 
 
 def _places_of(ids: Iterable[str]) -> Mapping[str, str]:

@@ -198,10 +198,10 @@ def _load(conversation_id: int) -> Window:
 
 
 def _newest_turn(conversation_id: int, *, segment: int) -> tuple[int | None, Anchors]:
-    """Return the cut and the anchors of the newest turn in this segment.
+    """Return the index of the oldest message in the newest prompt, and the anchors of its notes.
 
-    Those of an earlier segment must not be used: its cut would remove the summary with which this
-    segment begins.
+    The index is None if the newest turn belongs to an earlier segment. With an index of an earlier
+    segment, the prompt would lose the summary with which this segment begins.
     """
     turns = models.Turn.objects.filter(conversation_id=conversation_id).order_by("-number")
     newest = turns.values_list("cut", "manifest").first()
@@ -213,7 +213,7 @@ def _newest_turn(conversation_id: int, *, segment: int) -> tuple[int | None, Anc
 
 
 def _load_history(rows: Any, last: models.Record, cut: int | None) -> History:
-    """Return the newest messages of a segment: as many as a window needs, and all since the cut.
+    """Return the newest messages of a segment: as many as a window needs, and all from `cut` on.
 
     Texts that stay in place are moved, and texts of dropped messages are removed. If too few
     messages remain, more rows are read.
@@ -233,7 +233,7 @@ def _load_history(rows: Any, last: models.Record, cut: int | None) -> History:
 
 
 def history_upto(row: models.Record, *, cut: int | None) -> History:
-    """Return the history at the time of this row: its newest messages, and all since the cut.
+    """Return the history at the time of this row: its newest messages, and all from `cut` on.
 
     No window contains this history, so its records are released at once. Otherwise hundreds of
     messages and records, which refer to each other, would stay in memory until the garbage
@@ -248,7 +248,13 @@ def history_upto(row: models.Record, *, cut: int | None) -> History:
 
 
 def _load_tail(first: Sequence[Record]) -> Mapping[str, Record]:
-    """Return the earlier records that the first record of the segment keeps."""
+    """Return the records of earlier segments that stay in the prompt after a compaction.
+
+    The first record of a segment lists their places in its `tail`.
+
+    Args:
+        first: The first record of the segment in a list, or an empty list.
+    """
     places = [place for record in first for place in record.meta.get("tail", ())]
     return records_at(first[0].conversation, places) if places else {}
 

@@ -109,7 +109,7 @@ def _load(key: str) -> str:
 
 
 def _compared(info: BaseInfo) -> str:
-    """Return the hint of a base without words that reveal its pages.
+    """Return the hint of a knowledge base without words that reveal its pages.
 
     Return "" if the pages cannot be read.
     """

@@ -31,7 +31,7 @@ from evennia_ai.store.knowledge import page_rows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
-    """A record that an NPC guards a base permanently."""
+    """A record that an NPC guards a knowledge base permanently."""
 
     npc_ref: str
     held_since: float
@@ -41,13 +41,13 @@ class Hold:
 
 
 def list_holds(key: str) -> tuple[Hold, ...]:
-    """Return the NPCs that guard a base permanently, oldest record first."""
+    """Return the NPCs that guard a knowledge base permanently, oldest record first."""
     rows = models.KnowledgeHold.objects.filter(base_key=key).order_by("pk")
     return tuple(value_of(Hold, row, locks=tuple(row.locks.splitlines())) for row in rows)
 
 
 def hold_npc(keys: Iterable[str], npc_ref: str, *, by: Actor) -> None:
-    """Make an NPC guard these bases permanently. Repeating the call changes nothing."""
+    """Make an NPC guard these knowledge bases permanently. Repeating the call changes nothing."""
     with changing(KNOWLEDGE, f"holding NPC {npc_ref}", by=by):
         for key in keys:
             models.KnowledgeHold.objects.get_or_create(
@@ -57,7 +57,7 @@ def hold_npc(keys: Iterable[str], npc_ref: str, *, by: Actor) -> None:
 
 
 def release_npc(key: str, npc_ref: str, *, by: Actor) -> None:
-    """Stop an NPC from guarding a base permanently.
+    """Stop an NPC from guarding a knowledge base permanently.
 
     Raises:
         NotStoredError: the NPC does not guard the base permanently.
@@ -77,7 +77,7 @@ def release_npc(key: str, npc_ref: str, *, by: Actor) -> None:
 
 
 def refuse_locked(row: models.KnowledgeBase, doing: str, *, by: Actor) -> None:
-    """Check that the lock of a base lets a person see and change it.
+    """Check that the lock of a knowledge base lets a person see and change it.
 
     Raises:
         NotPermittedError: the lock forbids it.
@@ -92,7 +92,10 @@ def _refuse_stale(row: models.KnowledgeBase, seen_revision: int | None) -> None:
 
 
 def keep_locks_in_holds(key: str, locks: str) -> None:
-    """Store a base's lock with the NPCs that guard it, in the transaction that removes the base."""
+    """Copy the lock of a knowledge base to the records of the NPCs that guard it.
+
+    Call this in the transaction that removes the base.
+    """
     for row in models.KnowledgeHold.objects.filter(base_key=key) if locks else ():
         known = row.locks.splitlines()
         one_line = " ".join(locks.split())
@@ -146,7 +149,7 @@ def get_base(key: str) -> BaseInfo:
 
 
 def save_base(info: BaseInfo, *, by: Actor, seen_revision: int | None = None) -> BaseInfo:
-    """Store the settings of a base. The same settings again change nothing.
+    """Store the settings of a knowledge base. The same settings again change nothing.
 
     The store itself sets the counts of pages and the revision.
 
@@ -177,7 +180,7 @@ def save_base(info: BaseInfo, *, by: Actor, seen_revision: int | None = None) ->
 
 
 def set_restricted(key: str, restricted: bool, *, by: Actor) -> BaseInfo:
-    """Set whether a base is restricted.
+    """Set whether a knowledge base is restricted.
 
     Raises:
         NotStoredError: there is no such base.
@@ -188,7 +191,7 @@ def set_restricted(key: str, restricted: bool, *, by: Actor) -> BaseInfo:
 
 
 def remove_base(key: str, *, by: Actor, seen_revision: int | None = None) -> None:
-    """Remove a base, its pages and its assignments to scopes.
+    """Remove a knowledge base, its pages and its assignments to scopes.
 
     The revisions of its pages stay. Waiting drafts are refused, and the vault is emptied.
 
@@ -215,12 +218,12 @@ def remove_base(key: str, *, by: Actor, seen_revision: int | None = None) -> Non
 
 
 def no_base(key: str) -> NotStoredError:
-    """Return the error for an unknown key of a base. It lists the keys that exist."""
+    """Return the error for an unknown key of a knowledge base. It lists the keys that exist."""
     return NotStoredError("knowledge base", key, tuple(info.key for info in list_bases()))
 
 
 def base_row(key: str) -> models.KnowledgeBase:
-    """Return the row of a base. Only for use in the store.
+    """Return the row of a knowledge base. Only for use in the store.
 
     Raises:
         NotStoredError: there is none with this key.
@@ -232,7 +235,7 @@ def base_row(key: str) -> models.KnowledgeBase:
 
 
 def base_id(key: str) -> int:
-    """Return the id of a base's row. Only for use in the store.
+    """Return the id of a knowledge base's row. Only for use in the store.
 
     Raises:
         NotStoredError: there is none with this key.
@@ -241,7 +244,7 @@ def base_id(key: str) -> int:
 
 
 def languages_of(key: str) -> Languages:
-    """Return the languages whose word forms the base's index covers.
+    """Return the languages whose word forms the knowledge base's index covers.
 
     Raises:
         NotStoredError: there is no such base.
@@ -267,7 +270,10 @@ def _indexed(key: str) -> tuple[int, str]:
 
 
 def add_to_counts(row: models.KnowledgeBase, *, pages: int, characters: int) -> None:
-    """Add numbers to the counts of a base inside the current transaction. They may be negative."""
+    """Add numbers to the counts of a knowledge base inside the current transaction.
+
+    They may be negative.
+    """
     models.KnowledgeBase.objects.filter(pk=row.pk).update(
         page_count=F("page_count") + pages,
         characters=F("characters") + characters,
@@ -283,7 +289,7 @@ def note_base_written() -> None:
 
 
 def check_base(info: BaseInfo) -> None:
-    """Check the settings of a base.
+    """Check the settings of a knowledge base.
 
     Raises:
         ComponentValueError: a value is not allowed.
@@ -344,7 +350,7 @@ _CHECKS: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = MappingProxyTy
 
 
 def _columns(info: BaseInfo) -> dict[str, Any]:
-    """Return the settings of a base as columns."""
+    """Return the settings of a knowledge base as columns."""
     same = ("name", "summary", "hint", "restricted", "keeps_chunks", "direct_characters")
     return {
         **{field: getattr(info, field) for field in (*same, "locks", "backend", "mediation")},
@@ -379,7 +385,7 @@ _ids: Final = snapshots.Snapshot(KNOWLEDGE, _load_ids)
 
 
 def assign_base(key: str, scope: Scope, *, by: Actor) -> None:
-    """Let the NPCs in a scope use a base. Repeating the call changes nothing.
+    """Let the NPCs in a scope use a knowledge base. Repeating the call changes nothing.
 
     Raises:
         NotStoredError: there is no such base.
@@ -400,7 +406,7 @@ def assign_base(key: str, scope: Scope, *, by: Actor) -> None:
 
 
 def unassign_base(key: str, scope: Scope, *, by: Actor) -> bool:
-    """Stop the NPCs in a scope from using a base.
+    """Stop the NPCs in a scope from using a knowledge base.
 
     Returns:
         True if it was assigned there.
@@ -417,7 +423,7 @@ def unassign_base(key: str, scope: Scope, *, by: Actor) -> bool:
 
 
 def assigned_to(key: str) -> tuple[Scope, ...]:
-    """Return the scopes that use a base, widest first."""
+    """Return the scopes that use a knowledge base, widest first."""
     rows = models.KnowledgeBinding.objects.filter(base__key=key)
     scopes = [
         Scope(kind=kind, ref=ref) for kind, ref in rows.values_list("scope_kind", "scope_ref")
@@ -426,7 +432,7 @@ def assigned_to(key: str) -> tuple[Scope, ...]:
 
 
 def bases_for(scopes: Collection[Scope]) -> tuple[BaseInfo, ...]:
-    """Return the bases that NPCs in any of these scopes use, each once, sorted by key.
+    """Return the knowledge bases that NPCs in any of these scopes use, each once, sorted by key.
 
     No query is made if they are in memory.
     """

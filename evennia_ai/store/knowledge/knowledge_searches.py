@@ -74,7 +74,7 @@ class KeptChunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """A record that somebody read the vault of a base."""
+    """A record that somebody read the vault of a knowledge base."""
 
     by: str
     at: float
@@ -156,7 +156,7 @@ def safe_summaries(conversation: ConversationRef) -> str:
 
 
 def bases_of(npc_ref: str) -> frozenset[str]:
-    """Return the keys of all bases that an NPC has ever searched."""
+    """Return the keys of all knowledge bases that an NPC has ever searched."""
     rows = models.KnowledgeSearch.objects.filter(npc_ref=npc_ref).order_by()
     return frozenset(
         key for told in rows.values_list("bases", flat=True).distinct() for key in json.loads(told)
@@ -175,7 +175,7 @@ def searches_of_turns(npc_ref: str, first: int, last: int) -> tuple[StoredSearch
 
 
 def open_vault(base: str, *, by: Actor, limit: int = NEWEST) -> tuple[KeptChunk, ...]:
-    """Return the newest passages in the vault of a base, and record that `by` read them.
+    """Return the newest passages in the vault of a knowledge base, and record that `by` read them.
 
     Raises:
         StoreError: the reading could not be recorded, so nothing is returned.
@@ -193,13 +193,13 @@ def open_vault(base: str, *, by: Actor, limit: int = NEWEST) -> tuple[KeptChunk,
 
 
 def vault_readings(base: str) -> tuple[Reading, ...]:
-    """Return who read the vault of a base, newest first."""
+    """Return who read the vault of a knowledge base, newest first."""
     rows = models.VaultReading.objects.filter(base_key=base).order_by("-pk")
     return tuple(Reading(by=row.read_by, at=row.read_at, chunks=row.chunks) for row in rows)
 
 
 def empty_vault(base: str, *, by: Actor) -> int:
-    """Delete the passages in the vault of a base, and return how many there were."""
+    """Delete the passages in the vault of a knowledge base, and return how many there were."""
     with one_change(f"emptying the vault of {base}", by=by):
         rows = models.VaultedChunk.objects.filter(base_key=base)
         count = rows.count()
@@ -234,7 +234,10 @@ def _erased(rows: Any) -> int:
 
 
 def _sources(chunks: Sequence[PagePassage], *, restricted: bool) -> list[dict[str, Any]]:
-    """Return the sources of passages: their pages, or only numbers for a restricted base."""
+    """Return the names of the pages that passages come from.
+
+    The pages of a restricted knowledge base get numbers instead of names.
+    """
     return [
         {
             "title": f"Source {place}" if restricted else chunk.title,

@@ -85,7 +85,7 @@ def add_draft(
 
 
 def waiting_drafts(base: str = "") -> tuple[StoredDraft, ...]:
-    """Return the waiting drafts of one base or of all bases, oldest first."""
+    """Return the waiting drafts of one knowledge base or of all bases, oldest first."""
     rows = models.KnowledgeDraft.objects.filter(state="waiting").order_by("pk")
     return tuple(_value(row) for row in (rows.filter(base_key=base) if base else rows))
 
@@ -118,7 +118,7 @@ def decide_draft(number: int, *, approved: bool, by: Actor) -> StoredDraft:
 
 
 def _base_of(number: int) -> Any:
-    """Select the key of the base that a draft is for."""
+    """Select the key of the knowledge base that a draft is for."""
     return models.KnowledgeDraft.objects.filter(pk=number).values("base_key")
 
 

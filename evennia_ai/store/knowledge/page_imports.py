@@ -50,7 +50,7 @@ TOLD: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportPlan:
-    """What an import of pages would do to a base."""
+    """What an import of pages would do to a knowledge base."""
 
     base: str
     new: tuple[Page, ...] = ()
@@ -167,7 +167,7 @@ def _nobody(done: int, total: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderPlan:
-    """What an import of a folder would do to a base and its pages."""
+    """What an import of a folder would do to a knowledge base and its pages."""
 
     info: BaseInfo
     """The base after the import."""
@@ -187,7 +187,7 @@ def plan_folder(folder: PageFolder, *, folder_name: str) -> FolderPlan:
     """Return what an import of a folder would do, without writing.
 
     Args:
-        folder_name: The name of the base if the folder does not contain one.
+        folder_name: The name of the knowledge base if the folder does not contain one.
 
     Raises:
         ComponentValueError: a page or the base cannot be stored.

@@ -200,7 +200,10 @@ def record_changes(
 
 
 def record_removal_of_all(base: models.KnowledgeBase, *, by: Actor) -> None:
-    """Store the removal of every page of a base inside the transaction that removes them."""
+    """Store that every page of a knowledge base was removed.
+
+    Call this in the transaction that removes the pages.
+    """
     rows = models.KnowledgePage.objects.filter(base=base)
     gone = []
     for row in rows.only("namespace", "title", "folded", "revision").iterator():

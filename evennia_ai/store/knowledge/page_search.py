@@ -79,7 +79,7 @@ class PageChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The result of a search in one base."""
+    """The result of a search in one knowledge base."""
 
     names: tuple[tuple[PageName, float], ...] = ()
     """The names of the pages with their scores, best first."""
@@ -117,7 +117,7 @@ def index_changes(base_pk: int, changes: Iterable[PageChange]) -> None:
 
 
 def reindex_bases(languages: Languages) -> None:
-    """Index all pages of the bases whose index covers other languages than these."""
+    """Index all pages of the knowledge bases whose index covers other languages than these."""
     wanted = indexed_for(languages)
     for row in models.KnowledgeBase.objects.exclude(indexed_for=wanted):
         with changing(KNOWLEDGE, f"indexing knowledge base '{row.key}'", by=THE_GAME):
@@ -165,7 +165,7 @@ def _stored_postings(base_pk: int, span: int, words: Sequence[str]) -> dict[Term
 def search_pages(
     base: str, query: str, *, namespaces: Collection[Namespace] = (), limit: int = 20
 ) -> Found:
-    """Return the pages of a base that match a query, best first, then by title.
+    """Return the pages of a knowledge base that match a query, best first, then by title.
 
     Raises:
         StoreError: the database cannot be searched.

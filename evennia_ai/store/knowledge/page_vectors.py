@@ -44,7 +44,7 @@ class Near:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Kept:
-    """All vectors of a base as one matrix, with the page and the part of each row."""
+    """All vectors of a knowledge base as one matrix, with the page and the part of each row."""
 
     newest: int
     count: int
@@ -58,7 +58,7 @@ _reading: Final = Lock()
 
 
 def pages_without_vectors(base: str, model: str, *, most: int) -> tuple[Unread, ...]:
-    """Return at most `most` pages of a base that have no current vectors of this model."""
+    """Return up to `most` pages of a knowledge base that have no current vectors of this model."""
     read = models.KnowledgePageVector.objects.filter(
         page=OuterRef("pk"), model=model, sha256=OuterRef("sha256")
     )
@@ -128,7 +128,10 @@ def _parts(title: str, body: str) -> tuple[str, ...]:
 
 
 def _matrix(base: str, model: str) -> _Kept:
-    """Return the matrix of a base's vectors. It is loaded again if the table has changed."""
+    """Return the matrix of a knowledge base's vectors.
+
+    It is loaded again if the table has changed.
+    """
     import numpy as np
 
     rows = models.KnowledgePageVector.objects.filter(page__base__key=base, model=model)

@@ -70,7 +70,7 @@ class PageWrite:
 
 
 def own_base(base: str) -> models.KnowledgeBase:
-    """Return the row of a base with pages in this database.
+    """Return the row of a knowledge base with pages in this database.
 
     Raises:
         StoreError: its pages are in another backend.
@@ -303,7 +303,7 @@ def pages_linking_to(base: str, name: PageName) -> tuple[PageName, ...]:
 
 
 def all_pages(base: str, *, most_characters: int) -> tuple[Page, ...] | None:
-    """Return all pages of a base, sorted by name.
+    """Return all pages of a knowledge base, sorted by name.
 
     Return None if they have more characters than allowed.
     """
@@ -314,14 +314,14 @@ def all_pages(base: str, *, most_characters: int) -> tuple[Page, ...] | None:
 
 
 def pages_with_field(base: str, field: str) -> tuple[Page, ...]:
-    """Return the pages of a base whose metadata has this field, sorted by name."""
+    """Return the pages of a knowledge base whose metadata has this field, sorted by name."""
     rows = Row.objects.filter(base_id=base_id(base), meta__contains=f"{json.dumps(field)}:")
     found = [page for row in rows if field in (page := _value(base, row)).meta.fields]
     return tuple(sorted(found, key=lambda page: page.name))
 
 
 def locks_in(base: str) -> tuple[str, ...]:
-    """Return the different locks of a base's pages."""
+    """Return the different locks of a knowledge base's pages."""
     rows = Row.objects.filter(base_id=base_id(base)).exclude(locks="")
     return tuple(rows.order_by("locks").values_list("locks", flat=True).distinct())
 
@@ -406,7 +406,7 @@ def page_at_revision(base: str, name: PageName, number: int) -> Page | None:
 
 
 def removed_with_locks() -> bool:
-    """True if a page with this name was removed that had a lock, or whose base had one."""
+    """True if a removed page with this name had a lock, or if its knowledge base had one."""
     rows = models.KnowledgePageRevision.objects.filter(action="removed")
     return bool(rows.exclude(locks="").exists())
 

@@ -152,7 +152,7 @@ class BookRevisionPage(Page):
         change = lorebooks.LOREBOOKS.revision(name, number)
         lock, _ = lorebooks.LOREBOOKS.locks_of(name, number)
         if not viewer_of(self.request.user).may_view(lock):
-            raise NotStoredError(f"revision of lorebook '{name}' with the number", str(number))
+            raise NotStoredError(f"lorebook '{name}' with revision", number)
         return change
 
     def _compared(

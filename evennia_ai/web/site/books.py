@@ -127,7 +127,11 @@ class BookPage(Page):
 
 
 def _newest(name: str, seen: Sequence[SeenEntry], account: Any) -> dict[str, Any]:
-    """Return the newest turn of the book's usual NPC, and which entries were in its prompt."""
+    """Return what the page shows of the newest turn of the NPC that usually uses the lorebook.
+
+    `awake` has the tokens of each entry that was in the prompt of this turn, by uid. `turn` is None
+    if the account may see no turn of this NPC.
+    """
     ref = usual_npc(name)
     newest = newest_lore_verdicts(account, ref, 1) if ref else {}
     if not newest:

@@ -74,4 +74,4 @@ class DraftPage(Page):
             (now,) = pages.pages_named(found.base, [found.draft.page.name])
             if may_see_draft(viewer, found, now):
                 return found, now
-        raise NotStoredError("draft that you may read here with the number", str(number))
+        raise NotStoredError("draft that you may read here, with number", str(number))

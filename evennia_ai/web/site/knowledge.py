@@ -44,12 +44,15 @@ def get_visible_base(viewer: Viewer, key: str) -> BaseInfo:
 
 
 def shows_texts(info: BaseInfo) -> bool:
-    """True if pages may show the texts of a base: it is stored here and not restricted."""
+    """True if web pages may show the texts of a knowledge base.
+
+    The base must be stored in this game and must not be restricted.
+    """
     return info.backend == STORED and not info.restricted
 
 
 class BasesPage(site.Page):
-    """`/ai/kb/`: the bases that the viewer may see, and the drafts that wait."""
+    """`/ai/kb/`: the knowledge bases that the viewer may see, and the drafts that wait."""
 
     template = "evennia_ai/bases.html"
     section = "knowledge"
@@ -65,7 +68,7 @@ class BasesPage(site.Page):
 
 
 class BasePage(site.Page):
-    """`/ai/kb/<key>/`: what is known about a base, the titles of its pages, and a search.
+    """`/ai/kb/<key>/`: what is known about a knowledge base, the titles of its pages, and a search.
 
     The search as an NPC is a POST. In a base that is searched by meaning, it may ask a model to
     embed pages that have no embedding yet.
@@ -190,7 +193,7 @@ class PageOfBase(site.Page):
         if number not in numbers or not all(
             viewer.may_view(one.locks) for one in (before, after) if one is not None
         ):
-            raise NotStoredError(f"revision of '{title}' with the number", text)
+            raise NotStoredError(f"page '{title}' with revision", text)
         return {
             "shown_revision": number,
             "difference": text_differences(_text(before), _text(after)),
@@ -209,7 +212,10 @@ def _base(info: BaseInfo, names: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _names_of_places(infos: Iterable[BaseInfo]) -> Mapping[str, str]:
-    """Return the names of the objects to which these bases are assigned, with one query."""
+    """Return the names of the objects to which these knowledge bases are assigned.
+
+    This makes one query.
+    """
     places = (scope for info in infos for scope in knowledge_bases.assigned_to(info.key))
     return npc_list.object_names([scope.ref for scope in places])
 
@@ -236,7 +242,7 @@ def _drafts(viewer: Viewer, info: BaseInfo) -> list[dict[str, Any]]:
 
 
 def visible_waiting_drafts(viewer: Viewer, info: BaseInfo) -> Iterator[StoredDraft]:
-    """Yield the drafts of a base that wait for a decision and that the viewer may see."""
+    """Yield the drafts of a knowledge base that wait for a decision and that the viewer may see."""
     waiting = page_drafts.waiting_drafts(info.key) if shows_texts(info) else ()
     if waiting:
         now = pages.pages_named(info.key, [one.draft.page.name for one in waiting])

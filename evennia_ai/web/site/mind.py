@@ -223,7 +223,7 @@ class MindPage(Workbench):
         for one in conversations_of(ref):
             if str(one.id) == asked:
                 return one
-        raise NotStoredError("conversation with the number", asked[:20])
+        raise NotStoredError("conversation with number", asked[:20])
 
     def _post_trial(self, ref: str) -> HttpResponseBase:
         """Let the page of the newest turn save or check a trial. Return here after it is saved."""
@@ -267,7 +267,7 @@ def refuse_unknown(ref: str) -> None:
     else:
         is_known = ref in npc_list.npc_names([ref])
     if not is_known:
-        raise NotStoredError("NPC with the number", ref)
+        raise NotStoredError("NPC with number", ref)
 
 
 def read_number(text: str, *, what: str) -> int:

@@ -355,7 +355,7 @@ class FoundBy:
 
 
 def search_as(ref: str, base: str, words: str) -> FoundBy:
-    """Return what an NPC finds in a base. The NPC learns nothing, and nothing is stored.
+    """Return what an NPC finds in a knowledge base. The NPC learns nothing, and nothing is stored.
 
     Raises:
         BackendError: The base cannot be read now.
@@ -683,7 +683,7 @@ def why_no_answer(ref: str) -> str:
 def _npc(ref: str) -> Any:
     found = object_of(ref)
     if not isinstance(found, HasMind):
-        raise NotStoredError("NPC with the number", ref, [])
+        raise NotStoredError("NPC with number", ref, [])
     return found
 
 

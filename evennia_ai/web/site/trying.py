@@ -30,7 +30,16 @@ def trial_query(trial: Trial, **more: str) -> str:
 
 
 def move_addresses(trial: Trial, place: Place, path: str) -> dict[str, Any]:
-    """Return the addresses of the page after one more step: deeper, earlier, off and so on."""
+    """Return the links that move a text one step in the trial, or leave it out.
+
+    The keys are the moves: "deeper", "shallower", "earlier", "later", "off" and "drag". The link
+    "shallower" is "" if the text has depth 0. The link "drag" contains `DEPTH_MARK`.
+
+    Args:
+        trial: The edits that the page shows now.
+        place: The text and its present place in the prompt.
+        path: The path of the page.
+    """
 
     def at(field: Any, value: int) -> str:
         edit = FieldEdit(origin=place.origin, field=field, value=value)

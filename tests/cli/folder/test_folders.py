@@ -309,8 +309,8 @@ def test_hostile_files_are_left_out_one_by_one_and_stop_nothing(stage, folder, t
     [
         ("position", 7, "its position 7 is none of SillyTavern's"),
         ("position", "0", "its position '0' is none"),
-        ("depth", -1, "its depth -1 is no depth"),
-        ("depth", 10**9, "its depth 1000000000 is no depth"),
+        ("depth", -1, "its depth -1 is not a number from 0 to"),
+        ("depth", 10**9, "its depth 1000000000 is not a number from 0 to"),
         ("description", "", "it has no description"),
         ("description", ["x"], "it has no description"),
         ("description", "x" * 5000, "it has 5000 characters"),

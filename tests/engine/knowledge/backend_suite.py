@@ -237,12 +237,12 @@ class BackendSuite:
 
         assert [[name.full for name in names] for names in links] == [["Sources:Ledger"], []]
 
-    def test_small_base_is_returned_whole(self, backend, told):
+    def test_small_knowledge_base_is_returned_whole(self, backend, told):
         names = {page.name.full for page in told(backend.pages(most_characters=1_000_000))}
 
         assert names >= {page.name.full for page in PAGES if page.meta.redirect is None}
 
-    def test_too_large_base_is_not_returned(self, backend, told):
+    def test_too_large_knowledge_base_is_not_returned(self, backend, told):
         assert told(backend.pages(most_characters=1_000)) is None
 
     # Writing

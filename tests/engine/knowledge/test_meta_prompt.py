@@ -99,7 +99,7 @@ def test_knowledge_block_names_no_tool_and_gives_no_order() -> None:
 
 @pytest.mark.req("S0-17", "S0-20", "S0-21")
 @pytest.mark.parametrize("pages", [0, 41])
-def test_restricted_base_shows_only_safe_metadata_for_any_content(pages) -> None:
+def test_restricted_knowledge_base_shows_only_safe_metadata_for_any_content(pages) -> None:
     assert the_block(replace(SECRET, pages=pages), restricted=("vault",)) == (
         f"{HEADING}\n"
         "- Name: The vault\n"
@@ -112,7 +112,7 @@ def test_restricted_base_shows_only_safe_metadata_for_any_content(pages) -> None
 
 
 @pytest.mark.req("S0-22", "S0-23", "S0-24")
-def test_restricted_base_shows_no_summary_topics_or_size() -> None:
+def test_restricted_knowledge_base_shows_no_summary_topics_or_size() -> None:
     block = the_block(SECRET, a_base("sea"), restricted=("vault",))
     told = block.partition("- Name: Sea")[0]
     for secret in ("pier", "3rd", "bell", "Summary", "Topics", "Pages", "83000"):
@@ -120,19 +120,19 @@ def test_restricted_base_shows_no_summary_topics_or_size() -> None:
 
 
 @pytest.mark.req("S0-24")
-def test_hint_of_a_restricted_base_loses_numbers_and_dates() -> None:
+def test_hint_of_a_restricted_knowledge_base_loses_numbers_and_dates() -> None:
     base = a_base("vault", hint="Since 3 May 1320 the guild pays 400 crowns.", restricted=True)
     assert not re.search(r"\d|May", the_block(base, restricted=("vault",)))
 
 
 @pytest.mark.req("S0-24")
-def test_name_of_a_restricted_base_has_no_digits_in_any_line() -> None:
+def test_name_of_a_restricted_knowledge_base_has_no_digits_in_any_line() -> None:
     block = the_block(a_base("vault", name="Vault 13", restricted=True), restricted=("vault",))
     assert "- Name: Vault\n" in block
     assert "Current target: Vault (ID: vault)" in block
 
 
-def test_base_restricted_only_for_other_npcs_is_shown_in_full() -> None:
+def test_knowledge_base_restricted_only_for_other_npcs_is_shown_in_full() -> None:
     assert "  Topics: pier, bell" in the_block(SECRET)
 
 
@@ -143,28 +143,28 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("field", ["name", "summary"])
-def test_hostile_summary_of_a_base_stays_in_its_field(field: str) -> None:
+def test_hostile_summary_of_a_knowledge_base_stays_in_its_field(field: str) -> None:
     plain = the_block(a_base(**{field: "Sea"}), a_base("b"))
     hostile = the_block(a_base(**{field: HOSTILE}), a_base("b"))
     assert len(hostile.splitlines()) == len(plain.splitlines())
     assert not re.search(r"[{}\[\]<>`%\x00\u2028\u202e]", hostile)
 
 
-def test_topic_of_a_base_with_a_comma_stays_one_topic() -> None:
+def test_topic_of_a_knowledge_base_with_a_comma_stays_one_topic() -> None:
     block = the_block(a_base(topics=("boats, ropes\nPages: 9", "boats, ropes\nPages: 9", HOSTILE)))
     (topics,) = re.findall(r"^  Topics: (.+)$", block, re.MULTILINE)
     assert topics.startswith("boats ropes Pages: 9, Sea - Name: Vault")
     assert all(len(topic) <= 48 for topic in topics.split(", "))
 
 
-def test_hostile_hint_and_keyword_of_a_base_stay_in_their_fields() -> None:
+def test_hostile_hint_and_keyword_of_a_knowledge_base_stay_in_their_fields() -> None:
     base = a_base("vault", hint=HOSTILE, keywords=(HOSTILE, "a, b"), restricted=True)
     block = the_block(base, restricted=("vault",))
     assert len(block.splitlines()) == 7
     assert not re.search(r"[{}\[\]<>`%\x00\u2028\u202e]", block)
 
 
-def test_base_without_a_name_shows_its_id() -> None:
+def test_knowledge_base_without_a_name_shows_its_id() -> None:
     assert "- Name: harbour\n" in the_block(a_base(name="{}"))
 
 

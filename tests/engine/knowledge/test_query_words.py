@@ -62,18 +62,18 @@ def test_query_syntax_of_databases_becomes_words():
     )
 
 
-def test_long_query_is_cut_to_its_first_words():
+def test_search_uses_only_the_first_words_of_a_long_query():
     assert tuple(query_weights(" ".join(f"w{n}x" for n in range(10_000)))) == tuple(
         f"w{n}x" for n in range(MOST_QUERY_WORDS)
     )
 
 
-def test_long_word_is_cut_alike_in_query_and_page():
+def test_search_finds_a_long_word_by_its_start():
     assert tuple(query_weights("a" * 900)) == ("a" * MOST_WORD_CHARACTERS,)
     assert finds("a" * 900, "a" * 901)
 
 
-def test_index_of_a_huge_page_is_cut():
+def test_search_index_has_only_the_start_of_a_huge_page():
     words = index_text("harbour " * 100_000)
 
     assert len(words) <= MOST_INDEXED_CHARACTERS

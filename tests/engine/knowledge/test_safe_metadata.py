@@ -31,7 +31,7 @@ def test_safe_metadata_has_only_four_fields():
 
 
 @pytest.mark.req("S0-21")
-def test_safe_metadata_is_cut_to_its_lengths():
+def test_safe_metadata_of_a_knowledge_base_is_shortened_to_its_limits():
     long = replace(INFO, name="n" * 500, hint="h" * 500, keywords=("k" * 99, *"abcdefg"))
     block = safe_metadata(long)
     assert len(block.name) == 120
@@ -69,7 +69,7 @@ def test_hint_is_left_out_when_it_repeats_a_page_in_another_form(page, hint):
 
 
 @pytest.mark.req("S0-23")
-def test_safe_metadata_of_a_base_without_hint_is_its_name_and_id():
+def test_safe_metadata_of_a_knowledge_base_without_hint_is_its_name_and_id():
     block = safe_metadata(replace(INFO, hint="", keywords=()))
     assert block == SafeMetadata(name="The harbour vault", id="vault")
 

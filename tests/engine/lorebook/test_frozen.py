@@ -61,7 +61,7 @@ def test_frozen_entry_is_sent_again_in_the_prompt_that_cuts_it_away() -> None:
     assert all(prompt.tokens <= 120 for prompt in prompts)
 
 
-def test_frozen_entry_that_was_cut_away_waits_for_a_key() -> None:
+def test_frozen_entry_waits_for_a_key_again_after_its_message_left_the_history() -> None:
     chat = a_chat(limit=120)
     chat.turn("A coin?")
     prompts = [chat.turn("and so many words about the sea") for _ in range(20)]

@@ -156,7 +156,7 @@ def kept_scores(*memories: Memory, said: str, confidant: str = "") -> dict[int, 
     return {one.memory.id: str(one.score) for one in found.judged if one.score is not None}
 
 
-def test_whispered_memory_is_no_neighbour_of_public_memories() -> None:
+def test_whispered_memory_does_not_lower_the_scores_of_public_memories() -> None:
     whisper = secret("The ferry is stolen.", id=1)
     aloud = a_memory("Somebody wants a rope.", id=2, place_ref="3")
     assert kept_scores(whisper, aloud, said="ferry") == kept_scores(aloud, said="ferry")

@@ -52,7 +52,7 @@ def test_anchored_note_returns_to_its_depth_when_edited() -> None:
     assert texts(moved).index("Angry.") == len(texts(moved)) - 4
 
 
-def test_anchored_note_returns_to_its_depth_when_messages_at_its_place_were_cut_away() -> None:
+def test_anchored_note_returns_to_its_depth_when_the_messages_around_it_leave_the_history() -> None:
     note = AuthorsNote(content="A note.", depth=4, mode="anchored")
     chat = Chat(notes=[note], limit=120)
     prompts = [chat.turn("a few more words of talk") for _ in range(30)]
@@ -92,7 +92,7 @@ def test_lore_around_an_anchored_note_has_the_place_of_the_note() -> None:
     assert texts(woken)[-6] == "Above.\nA note."
 
 
-def test_anchored_note_returns_to_its_depth_after_any_cut_of_the_history() -> None:
+def test_anchored_note_returns_to_its_depth_after_old_messages_leave_the_history() -> None:
     chat = Chat([RULES], notes=[NOTE], limit=300)
     prompt = chat.say(1)
     while not prompt.cut:

@@ -112,7 +112,7 @@ def test_history_with_a_reserve_never_exceeds_its_maximum_of_tokens() -> None:
 
 
 @pytest.mark.req("S2-04", "S2-19")
-def test_full_history_is_cut_to_keep_percent_and_then_grows_again() -> None:
+def test_full_history_is_shortened_to_keep_percent_and_then_grows_again() -> None:
     prompt = the_prompt(limit=103, history=messages(11))
     assert (prompt.cut, len(prompt.messages)) == (5, 6)
     grown = the_prompt(limit=103, history=messages(15), cut=prompt.cut)
@@ -121,12 +121,12 @@ def test_full_history_is_cut_to_keep_percent_and_then_grows_again() -> None:
 
 
 @pytest.mark.req("S2-04")
-def test_history_cut_of_the_previous_prompt_never_moves_back() -> None:
+def test_history_never_shows_messages_again_that_the_previous_prompt_dropped() -> None:
     assert the_prompt(limit=9999, history=messages(9), cut=4).cut == 4
 
 
 @pytest.mark.req("S2-19")
-def test_history_keeps_all_messages_that_fit_when_not_cut_in_steps() -> None:
+def test_history_keeps_all_messages_that_fit_when_keep_percent_is_100() -> None:
     prompt = the_prompt(limit=103, history=messages(12), keep_percent=100)
     assert texts(prompt)[0] == "m00003"
 
@@ -150,7 +150,7 @@ def test_examples_are_left_out_before_any_history_message() -> None:
     ]
 
 
-def test_examples_are_left_out_when_the_history_was_cut_for_lack_of_tokens() -> None:
+def test_dialogue_examples_are_left_out_when_the_history_does_not_fit_completely() -> None:
     examples = a_component("x" * 20, id=1060, key="dialogue_examples")
     cut = the_prompt(examples, limit=103, history=messages(11))
     assert (cut.cut, len(cut.messages), cut.tokens) == (5, 6, 63)

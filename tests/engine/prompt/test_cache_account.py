@@ -95,14 +95,14 @@ def test_prefix_break_is_moving_when_a_text_is_after_the_history(turns: int) -> 
 
 
 @pytest.mark.req("S2-18")
-def test_prefix_break_is_step_trim_when_the_history_is_cut() -> None:
+def test_prefix_break_is_step_trim_when_old_messages_leave_the_history() -> None:
     chat = Chat([RULES], limit=90)
     while chat.say(1).cut == 0:
         pass
     assert reason(chat) == ("step_trim", "history")
 
 
-def test_prefix_break_is_step_trim_when_a_deep_text_is_above_a_cut_history() -> None:
+def test_prefix_break_is_step_trim_when_old_messages_left_the_history_below_a_deep_text() -> None:
     chat = Chat([RULES, injected("Deep.", 99)], limit=90)
     while chat.say(1).cut == 0:
         pass

@@ -67,7 +67,7 @@ def test_kept_memory_without_a_separate_text_is_reported_as_added():
     assert (change.item, change.how, change.lines) == ("memory:3", "came", ())
 
 
-def test_long_changed_text_is_cut_with_the_number_of_further_lines():
+def test_comparison_shows_the_number_of_further_lines_when_a_changed_text_is_long():
     text = "\n".join(map(str, range(MOST_LINES + 5)))
     (change,) = compare_reports(a_report(), a_report(("component:long", text)))
     assert change.lines[-1] == "... and 5 more lines"

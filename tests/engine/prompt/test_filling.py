@@ -35,7 +35,7 @@ def test_last_message_value_is_quoted_on_one_line_in_another_role(role: str) -> 
     assert "Said: \"Go, 'now' {{char}}\"" in texts(prompt)
 
 
-def test_long_last_message_is_cut_in_quotes() -> None:
+def test_quoted_last_message_is_shortened_when_it_is_long() -> None:
     assert len(quote_line("word " * 10_000)) == MOST_QUOTED + 5
     assert quote_line("") == '""'
 

@@ -139,7 +139,7 @@ def test_message_part_of_kept_blocks_of_examples_spans_the_sent_text() -> None:
     assert (part.origin, part.start, part.end, part.revision) == (ORIGIN, 0, 23, 7)
 
 
-def test_no_history_message_is_cut_for_a_block_of_examples() -> None:
+def test_dialogue_examples_take_no_tokens_from_history_messages() -> None:
     history = [said("user", f"m{i:05}") for i in range(1, 12)]
     prompt = the_prompt(examples(THREE), limit=103, history=history)
     assert prompt.cut == 5
@@ -167,7 +167,7 @@ def test_blocks_of_examples_are_left_out_in_the_same_way_inside_and_before_the_h
     ]
 
 
-def test_examples_add_the_cost_of_a_shared_message_only_as_its_first_text() -> None:
+def test_examples_pay_for_their_message_only_when_no_other_text_shares_it() -> None:
     shared = examples(THREE, volatile=True)
     alone = the_prompt(shared, limit=3 + 4 + 2 + 23 - 1)
     assert texts(alone) == ["<START>\none"]

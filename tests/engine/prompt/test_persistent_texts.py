@@ -114,7 +114,7 @@ def test_verdict_says_where_in_the_history_a_tail_note_is() -> None:
     assert verdicts_of(resting, "note:0") == [("expand", True, reason)]
 
 
-def test_tail_note_that_was_cut_away_is_sent_in_the_next_prompt() -> None:
+def test_tail_note_is_sent_in_the_next_prompt_after_it_left_the_history() -> None:
     note = AuthorsNote(content="Stay in character.", mode="tail", every=10)
     chat = Chat(notes=[note], limit=120)
     prompts = [chat.turn("a few more words of talk") for _ in range(40)]

@@ -337,7 +337,7 @@ def test_card_field_of_a_wrong_type_gives_a_notice_and_is_kept(fields, said, not
     "book",
     [{"entries": {"0": {"key": ["bell"]}}}, {"spec": "lorebook_v3", "data": {"entries": []}}],
 )
-def test_lorebook_that_is_loaded_as_a_card_is_refused_as_a_lorebook(book):
+def test_card_import_of_a_lorebook_says_that_it_is_a_lorebook(book):
     with pytest.raises(FormatError) as caught:
         read_card(book)
     assert "lorebook" in caught.value.message or "world file" in caught.value.message

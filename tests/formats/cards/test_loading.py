@@ -84,7 +84,7 @@ def test_error_names_the_reason_why_a_card_file_cannot_be_read(tmp_path):
         load_card(Path("a\0b"))
 
 
-def test_endless_device_is_refused_as_too_large_for_a_card():
+def test_card_import_of_an_endless_device_file_says_that_the_file_is_too_large():
     with pytest.raises(FormatError, match=r"too many bytes; the limit is 1000 \(file_bytes\)"):
         load_card(Path("/dev/zero"), limits=CardLimits(file_bytes=1000))
 
@@ -246,7 +246,7 @@ def test_error_for_an_empty_card_file_says_that_the_file_is_empty():
 @pytest.mark.parametrize(
     "start", [b"RIFF\x24\0\0\0WEBPVP8 ", b"GIF89a", b"BM6", b"\0\0\0\x20ftypavif"]
 )
-def test_picture_that_cannot_hold_a_card_is_refused_as_a_picture(start):
+def test_card_import_says_that_this_kind_of_picture_cannot_hold_a_card(start):
     assert refusal(start + bytes(40)).startswith("card: this kind of picture cannot hold a card")
 
 

@@ -164,7 +164,7 @@ def test_entry_field_of_a_wrong_type_gives_a_notice_and_the_rest_is_read(written
 
 @pytest.mark.parametrize("written", ["no entry", None, 7, [], True])
 @pytest.mark.parametrize("listed", [list, dict])
-def test_value_in_place_of_an_entry_is_refused_with_its_name_in_the_file(written, listed):
+def test_entry_that_is_not_an_object_is_refused_with_its_uid_in_the_notice(written, listed):
     entries: object = [an_entry(), written] if listed is list else {"0": an_entry(), "1": written}
     book = read_book({"entries": entries})
     assert [(one.uid, one.refused) for one in book.entries] == [
@@ -369,7 +369,7 @@ def test_million_values_are_checked_in_linear_time(unit):
         assert len(value) == 300_001
 
 
-def test_value_that_contains_itself_is_refused_as_nested_too_deeply():
+def test_error_says_nested_too_deeply_when_a_value_contains_itself():
     loop: list[object] = []
     loop.append({"again": loop})
     with pytest.raises(FormatError, match="nested more than 64 deep"):

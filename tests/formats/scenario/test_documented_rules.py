@@ -20,7 +20,8 @@ KNOWN = (
 
 def documented() -> dict[str, dict[str, object]]:
     """Return the settings in a documented table by preset, as the page writes them."""
-    table = PAGE.read_text(encoding="utf-8").split("begins with a preset")[1].split("\n\n")[1]
+    page = PAGE.read_text(encoding="utf-8")
+    table = page.split("chooses a set of default values")[1].split("\n\n")[1]
     told: dict[str, dict[str, object]] = {preset: {} for preset in PRESETS}
     for row in table.splitlines()[2:]:
         names, ours, theirs, _ = (cell.strip() for cell in row.strip("|").split(" | ", 3))

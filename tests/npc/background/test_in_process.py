@@ -85,7 +85,7 @@ def test_job_is_refused_when_another_with_its_queueing_lock_waits(stage, sums):
     sums.gates.append(Deferred())
     locks = {"lock": "npc:1", "queueing_lock": "sums"}
     ends = submitted(stage, a_job("a", **locks), a_job("b", **locks), a_job("c", **locks))
-    assert ends == [("waiting", "one of sums waits already")]
+    assert ends == [("waiting", "another job with the lock sums is waiting")]
     assert submitted(stage, a_job("a")) == [("waiting", "a is running")]
 
 

@@ -140,7 +140,7 @@ def test_engaged_npc_ignores_words_that_name_another_character():
     assert address_of(said("Brida, and you?"), engaged).claim is Addressed.NONE
 
 
-def test_engaged_npc_ignores_another_npc_that_does_not_name_it():
+def test_engaged_npc_does_not_answer_another_npc_that_does_not_say_its_name():
     engaged = replace(OREN, is_engaged=True)
     assert address_of(said("Quite so.", hops=1), engaged).claim is Addressed.NONE
 

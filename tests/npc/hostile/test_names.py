@@ -193,7 +193,7 @@ def test_label_of_a_person_is_stored(stage, model):
     assert known["anna"] == {str(stage.anna.id): 1}
 
 
-def test_common_word_as_a_name_is_no_person_in_a_memory():
+def test_memory_judgement_ignores_a_player_who_is_named_like_a_common_word():
     from evennia_ai.engine.memory.learning import People, judge_text
 
     text = "Oren has the crown of kings."

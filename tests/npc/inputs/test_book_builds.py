@@ -199,7 +199,9 @@ def a_card_with_a_long_book() -> None:
     save_card("oren", json.dumps(card), by=trusted("builder"))
 
 
-def test_turn_waits_for_the_long_book_of_a_card_and_the_trace_says_so(stage, threads, monkeypatch):
+def test_turn_waits_for_the_long_book_of_a_card_and_the_trace_reports_the_wait(
+    stage, threads, monkeypatch
+):
     a_card_with_a_long_book()
     CARDS.assign("oren", of_npc(stage.npc.ai.ref), by=trusted("builder"))
     found: list[int] = []

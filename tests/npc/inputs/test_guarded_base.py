@@ -21,7 +21,7 @@ def steps(stage):
 
 
 @pytest.mark.req("S0-41", "S0-42")
-def test_first_request_has_the_safe_block_of_a_guarded_base(cellar):
+def test_first_request_has_the_safe_block_of_a_guarded_knowledge_base(cellar):
     cellar.says(cellar.anna, "Oren, what of the smugglers?")
     first = cellar.minds.requests[0]
     (facts,) = [m for m in first.messages if HEADING in m.content]
@@ -40,7 +40,7 @@ def test_first_request_has_the_safe_block_of_a_guarded_base(cellar):
 
 
 @pytest.mark.req("S0-41")
-def test_first_request_has_no_secret_of_a_guarded_base(cellar):
+def test_first_request_has_no_secret_of_a_guarded_knowledge_base(cellar):
     cellar.says(cellar.anna, "Oren, what of the smugglers?")
     sent = "\n".join(m.content for m in cellar.minds.requests[0].messages)
     assert [secret for secret in CANARIES if secret in sent] == []
@@ -64,7 +64,7 @@ def test_debug_lines_show_the_search_the_summary_and_the_decision(cellar):
 
 
 @pytest.mark.req("S0-58")
-def test_debug_lines_show_no_secret_of_a_guarded_base(cellar):
+def test_debug_lines_show_no_secret_of_a_guarded_knowledge_base(cellar):
     cellar.says(cellar.anna, "Oren, what of the watchword?")
     told = "\n".join(steps(cellar))
     assert [secret for secret in CANARIES if secret in told] == []

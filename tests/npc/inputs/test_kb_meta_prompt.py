@@ -43,7 +43,7 @@ def facts_of(request):
 
 
 @pytest.mark.req("S0-13", "S0-18", "S1-02")
-def test_block_lists_bases_of_the_npc_its_room_zone_and_game(stage):
+def test_block_lists_knowledge_bases_of_the_npc_its_room_zone_and_game(stage):
     stage.room.tags.add("harbour", category="zone")
     a_base("world", GAME)
     a_base("quay", Scope(kind="zone", ref="harbour"))
@@ -54,7 +54,7 @@ def test_block_lists_bases_of_the_npc_its_room_zone_and_game(stage):
     assert listed_ids(stage) == ["ferry", "landing", "quay", "world"]
 
 
-def test_block_lists_a_base_of_one_conversation_only_there(stage):
+def test_block_lists_a_knowledge_base_of_one_conversation_only_there(stage):
     here = heard.open_conversation(
         stage.npc.ai.ref, ConversationKey(kind="room", place_ref=str(stage.room.id))
     )
@@ -69,7 +69,7 @@ def test_block_lists_a_base_of_one_conversation_only_there(stage):
     )
 
 
-def test_block_omits_a_base_whose_lock_forbids_the_npc_to_search(stage):
+def test_block_omits_a_knowledge_base_whose_lock_forbids_the_npc_to_search(stage):
     a_base("open", GAME)
     a_base("shut", GAME, locks="search:false()")
     a_base("guild", GAME, locks="search:tag(guild)")
@@ -79,21 +79,21 @@ def test_block_omits_a_base_whose_lock_forbids_the_npc_to_search(stage):
 
 
 @pytest.mark.req("S0-17", "S0-20")
-def test_block_shows_only_safe_metadata_of_a_restricted_base(stage):
+def test_block_shows_only_safe_metadata_of_a_restricted_knowledge_base(stage):
     a_base("vault", GAME, restricted=True, summary="The bell hangs below.", hint="What divers say.")
     text = kb_meta_prompt(stage.npc, None, None)
     assert "Routing hint: What divers say." in text
     assert "bell" not in text
 
 
-def test_block_shows_the_summary_of_a_restricted_base_to_a_trusted_npc(stage):
+def test_block_shows_the_summary_of_a_restricted_knowledge_base_to_a_trusted_npc(stage):
     a_base(
         "vault", GAME, restricted=True, summary="The bell hangs below.", locks="restricted:false()"
     )
     assert "Summary: The bell hangs below." in kb_meta_prompt(stage.npc, None, None)
 
 
-def test_prompt_does_not_change_with_bases_for_an_npc_without_the_tool(stage):
+def test_prompt_does_not_change_with_knowledge_bases_for_an_npc_without_the_tool(stage):
     registry.choose_tools(stage.npc, [], by=trusted("builder"))
     before = stage.npc.ai.preview("Oren?", speaker=stage.anna)
     a_base("world", GAME)
@@ -103,13 +103,13 @@ def test_prompt_does_not_change_with_bases_for_an_npc_without_the_tool(stage):
 
 @pytest.mark.req("S0-20")
 @pytest.mark.parametrize("restricted", [False, True])
-def test_block_lists_bound_bases_open_and_restricted(stage, restricted):
+def test_block_lists_bound_knowledge_bases_open_and_restricted(stage, restricted):
     a_base("world", GAME, restricted=restricted)
     assert listed_ids(stage) == ["world"]
 
 
 @pytest.mark.req("S0-49", "S1-09")
-def test_prompt_without_bases_is_the_same_as_without_the_provider(stage):
+def test_prompt_without_knowledge_bases_is_the_same_as_without_the_provider(stage):
     with_it = stage.npc.ai.preview("Oren?", speaker=stage.anna)
     stage.talks_with(context_providers=("speaker", "relation", "acquaintance", "place", "goals"))
     assert stage.npc.ai.preview("Oren?", speaker=stage.anna).sha256 == with_it.sha256
@@ -141,7 +141,7 @@ def test_manifest_has_the_block_with_the_key_kb_meta_prompt(stage):
 
 
 @pytest.mark.req("S1-03")
-def test_past_turn_has_its_block_after_the_base_is_unbound(stage):
+def test_past_turn_has_its_block_after_the_knowledge_base_is_unbound(stage):
     from evennia_ai.npc.views.recomposing import PastReader
 
     a_base("world", GAME)
@@ -153,7 +153,7 @@ def test_past_turn_has_its_block_after_the_base_is_unbound(stage):
 
 
 @pytest.mark.req("S1-08")
-def test_system_messages_do_not_change_when_a_base_is_bound(stage):
+def test_system_messages_do_not_change_when_a_knowledge_base_is_bound(stage):
     model = stage.talks_with("Aye.", "Aye.")
     stage.says(stage.anna, "Oren?")
     a_base("world", GAME)
@@ -165,7 +165,7 @@ def test_system_messages_do_not_change_when_a_base_is_bound(stage):
     assert facts_of(model.requests[1])
 
 
-def test_changed_base_appears_in_the_next_block(stage):
+def test_changed_knowledge_base_appears_in_the_next_block(stage):
     a_base("world", GAME, summary="All that is known.")
     assert "Summary: All that is known." in kb_meta_prompt(stage.npc, None, None)
     a_base("world", summary="All that was known.")

@@ -214,7 +214,7 @@ def test_jobs_are_applied_once_and_the_lock_is_logged_when_tables_are_locked(pla
     until(lambda: "the database is not locked any more" in worker.err.read_text())
 
 
-def test_job_is_applied_once_when_connections_are_cut_before_any_statement(place):
+def test_job_is_applied_once_when_the_database_connection_breaks_before_any_statement(place):
     number = count()
 
     def cut(*, game_at, worker_at):

@@ -15,11 +15,11 @@ def a_base(backend: str) -> BaseInfo:
     return BaseInfo(key="harbour", name="The harbour", backend=backend)
 
 
-def test_base_in_the_database_has_a_database_backend(stage):
+def test_knowledge_base_in_the_database_has_a_database_backend(stage):
     assert isinstance(runtime().backends.of(a_base("database")), DatabaseBackend)
 
 
-def test_backend_of_a_base_is_created_once(stage):
+def test_backend_of_a_knowledge_base_is_created_once(stage):
     assert runtime().backends.of(a_base("database")) is runtime().backends.of(a_base("database"))
 
 
@@ -29,7 +29,7 @@ def test_new_runtime_creates_new_backends(stage):
     assert runtime().backends.of(a_base("database")) is not before
 
 
-def test_base_in_a_wiki_has_a_mediawiki_backend(stage):
+def test_knowledge_base_in_a_wiki_has_a_mediawiki_backend(stage):
     from evennia_ai.services.wiki.backend import MediaWikiBackend
 
     wikis = {"harbour": {"api": "https://wiki.example/w/api.php"}}

@@ -149,7 +149,7 @@ def test_secret_appears_nowhere_after_thirty_questions_for_it(cellar, watched, l
     assert all(len(text) > 200 for text in read.values())
 
 
-def test_found_in_finds_the_secret_where_it_is_kept_on_purpose(cellar, watched, logged):
+def test_secret_is_found_in_the_mediators_request_and_in_the_vault(cellar, watched, logged):
     cellar.minds.mediates = answering()
     cellar.says(cellar.anna, "Oren, what of the watchword?")
     (request,) = cellar.minds.mediations

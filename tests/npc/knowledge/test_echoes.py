@@ -52,7 +52,7 @@ def test_reply_in_other_words_is_not_logged(cellar, logged):
     assert noticed(logged) == []
 
 
-def test_reply_that_repeats_the_hint_of_an_open_base_is_not_logged(cellar, logged):
+def test_reply_that_repeats_the_hint_of_an_open_knowledge_base_is_not_logged(cellar, logged):
     knowledge_bases.save_base(replace(VAULT, restricted=False), by=trusted("builder"))
     cellar.talks_with(VAULT.hint)
     cellar.says(cellar.anna, "Oren, what of the smugglers?")

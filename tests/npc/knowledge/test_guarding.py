@@ -50,18 +50,20 @@ def test_search_lock_is_checked_for_the_npc_and_forbids_when_it_fails(stage, loc
         ("restricted:no_such_lock()", True),
     ],
 )
-def test_npc_guards_a_restricted_base_unless_its_lock_excludes_the_npc(stage, locks, held):
+def test_npc_guards_a_restricted_knowledge_base_unless_its_lock_excludes_the_npc(
+    stage, locks, held
+):
     assert must_guard(stage.npc, locked(locks)) is held
 
 
-def test_superuser_npc_also_guards_a_restricted_base(stage, monkeypatch):
+def test_superuser_npc_also_guards_a_restricted_knowledge_base(stage, monkeypatch):
     monkeypatch.setattr(type(stage.npc), "is_superuser", True)
     stage.npc.locks.cache_lock_bypass(stage.npc)
     assert must_guard(stage.npc, locked("restricted:all()"))
     assert not may_search(stage.npc, "search:false()")
 
 
-def test_npc_does_not_guard_an_open_base(stage):
+def test_npc_does_not_guard_an_open_knowledge_base(stage):
     assert guarded_keys(stage.npc, [VAULT, replace(VAULT, key="open", restricted=False)]) == {
         "vault"
     }
@@ -75,19 +77,19 @@ def bound(stage):
     return stage
 
 
-def test_base_of_a_room_is_searchable_only_for_npcs_there(bound):
+def test_knowledge_base_of_a_room_is_searchable_only_for_npcs_there(bound):
     assert [info.key for info in searchable_bases(bound.npc, None)] == ["vault"]
     bound.npc.location = None
     assert searchable_bases(bound.npc, None) == ()
 
 
-def test_cached_bases_make_no_query(bound, no_queries):
+def test_cached_knowledge_bases_make_no_query(bound, no_queries):
     bases_for_npc(bound.npc, searchable_bases(bound.npc, None))
     with no_queries():
         assert bases_for_npc(bound.npc, searchable_bases(bound.npc, None))
 
 
-def test_hint_is_scrubbed_only_for_a_guarded_base(bound):
+def test_hint_is_scrubbed_only_for_a_guarded_knowledge_base(bound):
     (told,) = bases_for_npc(bound.npc, searchable_bases(bound.npc, None))
     assert told.hint == "The keys of it."
     free = replace(VAULT, restricted=False)

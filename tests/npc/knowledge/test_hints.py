@@ -111,7 +111,7 @@ def test_hint_of_a_page_that_the_npc_may_not_find_is_not_offered(hinting, told):
     assert offered(hinting) == {"1": LAMP}
 
 
-def test_base_without_hints_refuses_without_asking_the_mediator(cellar, told):
+def test_knowledge_base_without_hints_refuses_without_asking_the_mediator(cellar, told):
     knowledge_bases.save_base(replace(VAULT, mediation="hints"), by=trusted("builder"))
     assert summary_in(told())["reason"] == "other"
     assert cellar.minds.mediations == []
@@ -126,7 +126,7 @@ def test_log_has_the_chosen_numbers_and_the_vault_is_empty(hinting, told, logged
     assert not knowledge_searches.open_vault("vault", by=trusted("Ada"))
 
 
-def test_result_has_summary_and_hint_when_both_kinds_of_bases_are_searched(hinting, told):
+def test_result_has_summary_and_hint_when_both_kinds_of_knowledge_bases_are_searched(hinting, told):
     other = replace(VAULT, key="attic", name="The attic", keywords=(), hint="")
     knowledge_bases.save_base(other, by=trusted("builder"))
     written("attic", a_page("The Attic of the Widow", "Here a watchword was kept in a drawer."))

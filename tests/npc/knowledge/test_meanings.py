@@ -293,6 +293,6 @@ def ran(backend, job):
     return results
 
 
-def test_search_in_a_missing_base_raises_an_error_that_names_the_base():
+def test_search_in_a_missing_knowledge_base_raises_an_error_that_names_the_base():
     with pytest.raises(BackendError, match="castle"):
         told_now(opened(BoatModel(), key="castle").search("boat"))

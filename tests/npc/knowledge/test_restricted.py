@@ -64,7 +64,7 @@ def test_mediator_is_not_asked_when_the_npc_does_not_search(cellar):
 
 
 @pytest.mark.req("S0-44")
-def test_record_says_if_a_base_was_searched_or_returned_whole(cellar, told):
+def test_record_says_if_a_knowledge_base_was_searched_or_returned_whole(cellar, told):
     assert json.loads(told())["retrieval_mode"] == "rag_retrieval"
     knowledge_bases.save_base(replace(VAULT, direct_characters=5_000), by=trusted("builder"))
     written("vault", a_page("Ropes", "Knots of all sorts."))
@@ -253,7 +253,7 @@ def test_vault_keeps_the_passages_of_a_search(cellar, told):
     assert vaulted() == [PASSAGE]
 
 
-def test_vault_is_empty_when_the_base_keeps_no_passages(cellar, told):
+def test_vault_is_empty_when_the_knowledge_base_keeps_no_passages(cellar, told):
     knowledge_bases.save_base(replace(VAULT, keeps_chunks=False), by=trusted("builder"))
     told()
     assert vaulted() == []
@@ -276,7 +276,7 @@ def beside(cellar):
 
 
 @pytest.mark.usefixtures("beside")
-def test_result_has_hits_of_an_open_base_and_the_safe_summary(told):
+def test_result_has_hits_of_an_open_knowledge_base_and_the_safe_summary(told):
     envelope = json.loads(told())
     assert envelope["mode"] == "mixed_restricted_retrieval"
     assert envelope["restricted_internal"]["results"] == []
@@ -286,7 +286,7 @@ def test_result_has_hits_of_an_open_base_and_the_safe_summary(told):
 
 @pytest.mark.req("S0-19")
 @pytest.mark.usefixtures("beside")
-def test_search_is_limited_to_the_bases_in_its_arguments(cellar, told):
+def test_search_is_limited_to_the_knowledge_bases_in_its_arguments(cellar, told):
     cellar.minds.searches = {"bases": ["harbour"]}
     assert "at noon" in told()
     assert cellar.minds.mediations == []
@@ -294,7 +294,7 @@ def test_search_is_limited_to_the_bases_in_its_arguments(cellar, told):
     assert json.loads(told())["mode"] == "restricted_safe_summary"
 
 
-def test_restricted_lock_decides_which_npc_guards_the_base(cellar, told):
+def test_restricted_lock_decides_which_npc_guards_the_knowledge_base(cellar, told):
     knowledge_bases.save_base(
         replace(VAULT, locks="restricted:tag(outsider)"), by=trusted("builder")
     )

@@ -49,7 +49,7 @@ def told(stage, text: str = "Oren, the ferry?") -> str:
     return str(last.content)
 
 
-def test_result_has_base_title_and_passage(harbour):
+def test_result_has_knowledge_base_title_and_passage(harbour):
     assert told(harbour) == f"[harbour] Ferry: {FERRY}"
 
 
@@ -64,13 +64,13 @@ def test_result_says_that_nothing_was_found(harbour):
     assert told(harbour) == "Nothing was found."
 
 
-def test_result_says_that_the_npc_has_no_bases(harbour):
+def test_result_says_that_the_npc_has_no_knowledge_bases(harbour):
     unbound(harbour)
     assert told(harbour).startswith("rag_not_configured:")
 
 
 @pytest.mark.parametrize("kind", ["game", "room", "zone", "faction", "conversation"])
-def test_base_is_searched_in_each_scope_that_it_is_assigned_to(harbour, kind):
+def test_knowledge_base_is_searched_in_each_scope_that_it_is_assigned_to(harbour, kind):
     unbound(harbour)
     harbour.room.tags.add("coast", category="zone")
     harbour.npc.tags.add("rowers", category="faction")
@@ -81,7 +81,7 @@ def test_base_is_searched_in_each_scope_that_it_is_assigned_to(harbour, kind):
     assert FERRY in told(harbour)
 
 
-def test_base_that_is_not_assigned_to_the_npc_is_refused(harbour):
+def test_knowledge_base_that_is_not_assigned_to_the_npc_is_refused(harbour):
     knowledge_bases.save_base(replace(HARBOUR, key="palace"), by=trusted("builder"))
     harbour.minds.searches = {"query": "ferry", "bases": ["palace"]}
     assert told(harbour) == (
@@ -90,7 +90,7 @@ def test_base_that_is_not_assigned_to_the_npc_is_refused(harbour):
 
 
 @pytest.mark.parametrize("locks", ["search:false()", "search:perm(Admin)", "search:no_such_lock()"])
-def test_base_whose_lock_excludes_the_npc_is_not_searched(harbour, locks):
+def test_knowledge_base_whose_lock_excludes_the_npc_is_not_searched(harbour, locks):
     knowledge_bases.save_base(replace(HARBOUR, locks=locks), by=trusted("builder"))
     assert told(harbour).startswith("rag_not_configured:")
 
@@ -109,7 +109,7 @@ def test_instructions_and_talk_pages_are_not_found(harbour, title):
     assert told(harbour) == f"[harbour] Ferry: {FERRY}"
 
 
-def test_small_base_is_returned_whole_when_its_setting_allows_that(harbour):
+def test_small_knowledge_base_is_returned_whole_when_its_setting_allows_that(harbour):
     written("harbour", a_page("Tower", "The tower has a bell."))
     knowledge_bases.save_base(replace(HARBOUR, direct_characters=2_000), by=trusted("builder"))
     assert "The tower has a bell." in told(harbour)
@@ -118,7 +118,9 @@ def test_small_base_is_returned_whole_when_its_setting_allows_that(harbour):
 
 @pytest.mark.req("S0-44")
 @pytest.mark.parametrize(("times", "direct_characters"), [(20, 100), (1_000, 10**6)])
-def test_base_above_its_own_or_the_game_size_limit_is_searched(harbour, times, direct_characters):
+def test_knowledge_base_above_its_own_or_the_game_size_limit_is_searched(
+    harbour, times, direct_characters
+):
     written("harbour", a_page("Tower", "The tower has a bell. " * times))
     info = replace(HARBOUR, direct_characters=direct_characters)
     knowledge_bases.save_base(info, by=trusted("builder"))
@@ -140,7 +142,7 @@ def test_length_of_a_result_is_bounded(harbour):
     assert 1_000 < len(told(harbour)) <= 8_400
 
 
-def test_result_starts_with_the_best_passage_of_each_base(harbour):
+def test_result_starts_with_the_best_passage_of_each_knowledge_base(harbour):
     knowledge_bases.save_base(
         replace(HARBOUR, key="coast", name="The coast"), by=trusted("builder")
     )
@@ -178,7 +180,7 @@ def elsewhere(monkeypatch) -> Elsewhere:
     return made
 
 
-def test_turn_waits_for_a_base_on_another_machine(harbour, elsewhere):
+def test_turn_waits_for_a_knowledge_base_on_another_machine(harbour, elsewhere):
     harbour.says(harbour.anna, "Oren, the ferry?")
     assert len(harbour.minds.requests) == 1
     page = a_page("Ferry", FERRY)
@@ -188,7 +190,9 @@ def test_turn_waits_for_a_base_on_another_machine(harbour, elsewhere):
 
 
 @pytest.mark.parametrize("error", [BackendError("the wiki is away"), ZeroDivisionError()])
-def test_unreadable_base_is_named_in_the_result_and_logged(harbour, elsewhere, logged, error):
+def test_unreadable_knowledge_base_is_named_in_the_result_and_logged(
+    harbour, elsewhere, logged, error
+):
     harbour.says(harbour.anna, "Oren, the ferry?")
     elsewhere.asked[0].errback(error)
     harbour.passes()
@@ -250,7 +254,7 @@ def test_system_prompt_does_not_mention_a_missing_search_tool(harbour):
 
 
 @pytest.mark.req("S0-06")
-def test_system_prompt_does_not_depend_on_the_bases(harbour):
+def test_system_prompt_does_not_depend_on_the_knowledge_bases(harbour):
     harbour.minds.searches = None
     before = prompt_of(harbour)[0]
     unbound(harbour)

@@ -60,7 +60,7 @@ def elsewhere(stage: Any, monkeypatch: Any, **options: Any) -> None:
     )
 
 
-def test_remote_base_gives_the_same_package_as_a_stored_base(stage, mara, monkeypatch):
+def test_remote_knowledge_base_gives_the_same_package_as_a_stored_base(stage, mara, monkeypatch):
     writer = keeps(stage)
     answer(mara)
     here = writer.sent
@@ -75,7 +75,7 @@ def test_remote_base_gives_the_same_package_as_a_stored_base(stage, mara, monkey
 
 
 @pytest.mark.parametrize("broken", ["fetch", "search", "linking", "listed"])
-def test_task_fails_before_the_writer_is_asked_when_the_base_does_not_answer(
+def test_task_fails_before_the_writer_is_asked_when_the_knowledge_base_does_not_answer(
     stage, mara, monkeypatch, broken
 ):
     writer = keeps(stage)

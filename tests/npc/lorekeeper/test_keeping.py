@@ -153,14 +153,14 @@ def test_page_is_in_the_package_when_the_builder_may_read_it(stage, mara):
 
 
 @pytest.mark.req("S4-55")
-def test_base_counts_as_missing_for_a_player(stage, mara):
+def test_knowledge_base_counts_as_missing_for_a_player(stage, mara):
     writer = keeps(stage)
     assert "harbour" in refused(stage.anna)
     assert writer.asked == []
 
 
 @pytest.mark.req("S4-55")
-def test_base_counts_as_missing_when_its_lock_hides_it(stage, mara):
+def test_knowledge_base_counts_as_missing_when_its_lock_hides_it(stage, mara):
     keeps(stage)
     a_wiki("crypt", texts={}, locks="view:perm(Admin)")
     told = done(lorekeeper(TASK, base="crypt", by=mara)).getErrorMessage()
@@ -241,11 +241,13 @@ def test_wikipedia_is_not_asked_when_the_settings_name_no_address(stage, mara):
     write("harbour", "Instructions:Config", "---\nwikipedia: true\n---\n")
     keeps(stage)
     told = answer(mara).context_meta
-    assert "EVENNIA_AI_KNOWLEDGE_WIKIPEDIA names no address" in str(told["warnings"])
+    assert "EVENNIA_AI_KNOWLEDGE_WIKIPEDIA is not set to the address of a wiki" in str(
+        told["warnings"]
+    )
 
 
 @pytest.mark.req("S4-55")
-def test_watchers_get_no_words_of_a_restricted_base(stage, mara, monkeypatch):
+def test_watchers_get_no_words_of_a_restricted_knowledge_base(stage, mara, monkeypatch):
     restricted(a_wiki("secret", texts={**PAGES, "The Ferry": "It carries canaries."}))
     keeps(stage)
     heard: list[Any] = []
@@ -257,14 +259,14 @@ def test_watchers_get_no_words_of_a_restricted_base(stage, mara, monkeypatch):
     assert "canaries" not in str(heard)
 
 
-def test_budget_of_the_settings_applies_when_the_config_page_names_none(stage, mara):
+def test_token_budget_of_the_settings_applies_when_the_config_page_has_no_budget(stage, mara):
     keeps(stage, budget_tokens=900)
     assert answer(mara).context_meta["tokens"]["limit"] == 400
     assert replace(conf()).lorekeeper == LorekeeperSettings()
 
 
 @pytest.mark.req("S4-55")
-def test_npc_that_guards_a_base_may_not_give_a_task_for_it(stage, mara):
+def test_npc_that_guards_a_knowledge_base_may_not_give_a_task_for_it(stage, mara):
     restricted(a_wiki("secret"))
     keeps(stage)
     stage.npc.permissions.add("Builder")

@@ -92,7 +92,7 @@ def test_stored_task_says_why_there_is_no_answer(stage, mara):
     assert kept.request
 
 
-def test_stored_task_has_only_the_kind_of_an_error_about_a_restricted_base(stage, mara):
+def test_stored_task_has_only_the_kind_of_an_error_about_a_restricted_knowledge_base(stage, mara):
     restricted(a_wiki("secret", texts=PAGES))
     keeps(stage, Writer(ModelRefused("stub", 400, "cannot read canaries")))
     done(lorekeeper(TASK, base="secret", by=mara))

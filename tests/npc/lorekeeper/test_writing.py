@@ -55,7 +55,7 @@ def test_draft_of_an_existing_page_names_the_revision_that_was_read(stage, mara)
     assert draft.draft.was == now.revision
 
 
-def test_metadata_is_kept_when_the_answer_has_none(stage, mara):
+def test_page_draft_keeps_the_metadata_of_the_page_when_the_model_writes_no_metadata(stage, mara):
     (draft,) = drafts_of(stage, mara, "=== PAGE: The Ferry ===\nThe ferry is blue.")
     assert draft.draft.page.meta == stored("harbour", "The Ferry").meta
 

@@ -124,7 +124,7 @@ def a_row(read, whole=None):
     return SimpleNamespace(input_tokens=read, whole_tokens=whole, outcome="answered")
 
 
-def test_cut_prompt_is_reported_once_until_the_window_is_larger(watcher, told):
+def test_shortened_prompt_is_reported_to_builders_once_until_the_window_is_larger(watcher, told):
     for read in (256, 256, 250):
         watcher.answered(a_call(), None, a_row(read, 5700))
     assert len(told) == 1

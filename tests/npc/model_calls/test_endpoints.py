@@ -260,7 +260,7 @@ def test_calls_of_an_unusable_profile_fail_with_the_reason(stage, logged, monkey
         access.model.complete(request).addErrback(failures.append)
         models.prepare().addErrback(failures.append)
     assert [failure.type for failure in failures] == [ModelUnavailable, ModelUnavailable]
-    assert "api_key has characters that no key has" in failures[0].getErrorMessage()
+    assert "api_key has characters that an API key cannot have" in failures[0].getErrorMessage()
     assert "profile 'cheap' cannot be used" in logged[0]
     assert "two words" not in logged[0] + failures[0].getErrorMessage()
 

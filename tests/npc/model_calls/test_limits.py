@@ -244,7 +244,7 @@ def test_money_counts_again_after_a_restart(clock: Hands) -> None:
     assert [ref for ref, _ in limits.spenders("player", most=5)] == ["7"]
 
 
-def test_call_of_a_worker_counts_as_money_once(clock: Hands) -> None:
+def test_money_of_a_worker_call_counts_once_for_the_game(clock: Hands) -> None:
     limits = limits_of(clock, game={"dollars_per_day": 0.5})
     limits.count_worker_call(
         NewCall(npc_ref="5", role="summariser", started_at=NOON, seconds=1.0, nanodollars=10**9)

@@ -66,7 +66,7 @@ def test_record_keeps_language_and_volume(stage, heard, cora):
     assert (meta["language"], meta["volume"]) == ("Elvish", "shout")
 
 
-def test_language_of_the_game_is_made_plain_and_cut(stage, heard, cora):
+def test_name_of_a_spoken_language_has_no_markup_and_at_most_40_characters(stage, heard, cora):
     cora.at_say("Hello", language="|rEl\nvish|n " + "x" * 99, volume=None)
     assert heard[0].language.startswith("El vish xxx")
     assert len(heard[0].language) == 40

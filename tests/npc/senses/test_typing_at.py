@@ -67,5 +67,5 @@ def test_client_is_empty_without_sessions(stage):
     assert client_of(stage.anna) == ""
 
 
-def test_client_is_empty_for_an_npc_and_for_none(stage):
+def test_client_name_is_empty_for_an_npc_and_without_a_character(stage):
     assert (client_of(stage.npc), client_of(None)) == ("", "")

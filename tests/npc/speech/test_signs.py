@@ -152,7 +152,9 @@ def test_sign_is_the_line_of_the_settings_when_a_game_has_its_own(
     assert shown(stage, stage.anna, "Oren waves.") == anna
 
 
-def test_speaker_who_means_the_npc_is_shown_once_that_all_npcs_are_stopped(stage: Any) -> None:
+def test_only_a_speaker_who_addresses_the_npc_sees_once_that_all_npcs_are_stopped(
+    stage: Any,
+) -> None:
     stage.talks_with(lambda _: "Aye.")
     stop_all(by=trusted("Mira"))
     stage.says(stage.ben, "Anna, the fog.")

@@ -43,7 +43,7 @@ def test_other_speakers_stay_in_conversation_when_one_is_ended(stage: Any) -> No
     assert len(model.requests) == 3
 
 
-def test_end_conversation_returns_that_it_ended(stage: Any) -> None:
+def test_tool_end_conversation_returns_that_the_conversation_ended(stage: Any) -> None:
     ran = does(stage, "end_conversation")
     assert (ran.text, ran.ends_turn) == ("You ended the conversation with Anna.", True)
 

@@ -41,7 +41,7 @@ def test_use_is_refused_when_the_thing_has_no_hook(stage: Any) -> None:
     assert (ran.ok, ran.text) == (False, "Nothing can be done with a lantern.")
 
 
-def test_use_succeeds_when_the_hook_returns_none(stage: Any) -> None:
+def test_tool_use_succeeds_when_the_hook_of_the_thing_returns_none(stage: Any) -> None:
     a_bell(stage, told=None)
     assert does(stage, "use", item="bell").text == "You used a bell."
 

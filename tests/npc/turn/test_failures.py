@@ -306,7 +306,7 @@ def test_failure_says_that_the_model_only_called_tools(stage, logged):
         ("The ferry is due.", "The ferry is due."),
     ],
 )
-def test_cut_reply_ends_with_a_whole_sentence(stage, text, heard):
+def test_npc_says_whole_sentences_when_the_reply_is_too_long(stage, text, heard):
     stage.talks_with(ChatReply(text=text, model="tiny", finish_reason="length"))
     stage.says(stage.anna, "Oren?")
     assert stage.screen_of(stage.anna)[-1] == f'Oren says, "{heard}"'

@@ -119,7 +119,9 @@ def test_said_words_are_in_the_history_after_a_crash(stage, model):
     assert replies(stage)[-1] == ("assistant", "Aye, at dusk. —")
 
 
-def test_start_that_cannot_be_committed_is_said_with_the_rest(stage, model, monkeypatch, logged):
+def test_npc_says_the_start_of_a_reply_with_the_rest_when_it_cannot_be_committed_early(
+    stage, model, monkeypatch, logged
+):
     def refuse(*_):
         raise StoreError("the disk is full")
 

@@ -55,7 +55,7 @@ def test_full_history_is_summarised_before_the_turn_that_would_not_fit(stage):
 
 
 @pytest.mark.req("S2-19")
-def test_history_is_cut_and_never_compacted_when_compaction_is_off(stage):
+def test_history_drops_old_messages_and_is_never_summarised_when_compaction_is_off(stage):
     talker = Talker(GOOD)
     stage.talks_with(talker, compaction=rules(enabled=False), **SMALL)
     goes_on(stage, 40)
@@ -65,7 +65,7 @@ def test_history_is_cut_and_never_compacted_when_compaction_is_off(stage):
 
 
 @pytest.mark.req("S2-04", "S2-15")
-def test_full_history_is_cut_in_steps_and_prompts_between_two_cuts_only_grow(stage):
+def test_full_history_drops_messages_in_steps_and_prompts_only_grow_between_two_steps(stage):
     model = stage.talks_with(
         Talker(GOOD), compaction=rules(enabled=False), dynamic_block="on_change", **SMALL
     )

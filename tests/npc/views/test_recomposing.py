@@ -164,7 +164,7 @@ def test_turns_with_sillytavern_assembly_are_composed_again(furnished, more):
 
 
 @pytest.mark.long
-def test_turns_with_a_cut_history_are_composed_again(furnished):
+def test_turns_are_composed_again_when_old_messages_had_left_their_history(furnished):
     furnished.talks_with(lambda request: "A long answer about nothing. " * 12, context_tokens=1400)
     play(furnished, rounds=4)
     assert max(turn.manifest.cut for turn in turns_of(furnished)) > 0

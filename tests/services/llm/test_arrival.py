@@ -90,7 +90,7 @@ def whole_prompts(chance: random.Random, count: int) -> Iterator[tuple[str, Chat
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_none_of_a_thousand_whole_prompts_counts_as_cut(seed: int) -> None:
+def test_no_whole_prompt_of_a_thousand_counts_as_shortened_by_the_server(seed: int) -> None:
     arrivals = Arrivals()
     wrong = [
         (where, measure(request), read)
@@ -101,7 +101,7 @@ def test_none_of_a_thousand_whole_prompts_counts_as_cut(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_whole_prompts_do_not_count_as_cut_when_a_router_changes_the_model(seed: int) -> None:
+def test_whole_prompts_do_not_count_as_shortened_when_a_router_changes_the_model(seed: int) -> None:
     """A router may use several tokenizers under one name, and may count only new tokens."""
     chance, arrivals = random.Random(seed), Arrivals()
     for number in range(1000):
@@ -113,19 +113,23 @@ def test_whole_prompts_do_not_count_as_cut_when_a_router_changes_the_model(seed:
 
 @pytest.mark.parametrize("language", sorted(SENTENCES))
 @pytest.mark.parametrize("window", [256, 512, 1024, 1300])
-def test_prompt_far_over_the_window_counts_as_cut_at_once(language: str, window: int) -> None:
+def test_prompt_counts_as_shortened_at_once_when_it_is_far_over_the_window(
+    language: str, window: int
+) -> None:
     request = a_request(5700, of=language)
     assert (Arrivals().whole_tokens("s", request, counted(window)) or 0) > window
 
 
 @pytest.mark.parametrize("read", [4096, 2048])
-def test_count_equal_to_a_common_window_counts_as_cut_at_once(read: int) -> None:
+def test_prompt_counts_as_shortened_when_the_server_counted_exactly_a_common_window(
+    read: int,
+) -> None:
     whole = Arrivals().whole_tokens("s", a_request(5700), counted(read))
     assert whole is not None
     assert 5500 < whole < 6000
 
 
-def test_window_reached_twice_counts_as_cut() -> None:
+def test_prompt_counts_as_shortened_when_the_server_counts_its_window_twice() -> None:
     arrivals = Arrivals()
     found = [
         arrivals.whole_tokens("s", a_request(tokens), counted(min(tokens, 5120)))
@@ -149,7 +153,7 @@ def test_messages_dropped_by_ollama_are_noticed_when_the_ratio_is_known() -> Non
     assert cut == list(range(min(cut), 6000, 100))
 
 
-def test_servers_own_report_of_a_cut_is_used() -> None:
+def test_prompt_counts_as_shortened_when_the_server_reports_it() -> None:
     told = replace(counted(500), prompt_cut=True)
     assert Arrivals().whole_tokens("s", a_request(500), told) is not None
     assert Arrivals().whole_tokens("s", a_request(500), replace(told, usage=None)) is not None
@@ -169,21 +173,23 @@ def test_cached_tokens_count_as_read() -> None:
         assert Arrivals().whole_tokens("s", a_request(5700), reply) is None
 
 
-def test_hidden_tools_and_schema_do_not_count_as_cut() -> None:
+def test_prompt_does_not_count_as_shortened_when_the_server_does_not_count_tools_and_schema() -> (
+    None
+):
     schema = AnswerSchema(name="answer", schema={"type": "object", "description": "x y " * 2000})
     for beside in ({"tools": TOOLS}, {"schema": schema}):
         request = a_request(1000, **beside)
         assert Arrivals().whole_tokens("s", request, counted(measure(request).words)) is None
 
 
-def test_larger_earlier_count_of_the_server_excludes_a_cut() -> None:
+def test_prompt_does_not_count_as_shortened_after_a_larger_count_of_the_same_server() -> None:
     arrivals = Arrivals()
     assert arrivals.whole_tokens("s", a_request(5700), counted(5700)) is None
     assert arrivals.whole_tokens("s", a_request(5750), counted(350)) is None
     assert arrivals.whole_tokens("another", a_request(5750), counted(350)) is not None
 
 
-def test_message_about_a_cut_names_the_setting_that_helps() -> None:
+def test_message_about_a_shortened_prompt_names_the_settings_that_help() -> None:
     told = describe_cut_prompt(counted=256, whole=5700, profile="quick")
     for part in ("256 of about 5700", "OLLAMA_CONTEXT_LENGTH", "--parallel", "context_tokens"):
         assert part in told

@@ -240,7 +240,9 @@ def test_refused_roles_without_a_remedy_are_a_failure() -> None:
         (ModelRefused("small", 402, "no credit"), ""),
     ],
 )
-def test_failing_reply_gives_advice_once(error: EvenniaAIError, advice: str) -> None:
+def test_doctor_gives_advice_for_a_failed_reply_only_when_the_error_has_none(
+    error: EvenniaAIError, advice: str
+) -> None:
     reply = found_by(Server(replies=[error]))["reply"]
     assert reply.state == "FAIL"
     assert advice in reply.advice

@@ -60,7 +60,7 @@ FAULTS: list[tuple[int | None, Any, Fault, str]] = [
     (404, "model 'qwen9' not found, try pulling it first", Fault.ACCOUNT, "check model"),
     (400, "qwen9 is not a valid model ID", Fault.ACCOUNT, "check model"),
     (404, {"detail": "Not Found"}, Fault.ACCOUNT, "base_url"),
-    (307, "https://models.example/v1/chat/completions", Fault.ACCOUNT, "answers itself"),
+    (307, "https://models.example/v1/chat/completions", Fault.ACCOUNT, "server redirects"),
     (None, {"error": "Unexpected endpoint or method. (POST /chat)"}, Fault.ACCOUNT, "base_url"),
     (None, error("no", code="insufficient_quota"), Fault.ACCOUNT, ""),
     # Failures of the prompt

@@ -59,7 +59,7 @@ def test_members_named_like_keywords_are_kept() -> None:
     }
 
 
-def test_object_without_members_allows_none() -> None:
+def test_strict_schema_of_an_object_without_members_forbids_all_members() -> None:
     assert strict_schema({"type": "object"}, origin="none") == {
         "type": "object",
         "properties": {},

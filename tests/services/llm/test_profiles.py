@@ -119,7 +119,7 @@ def test_prompt_limit_is_the_context_without_the_reply() -> None:
         ({"cheap": {"client": "magic"}}, ".client: must be 'openai', 'anthropic', 'scripted' or"),
         ({"cheap": {"tools": "some"}}, ".tools: must be 'native', 'schema' or 'none', not 'some'"),
         ({"cheap": {"schema": "xml"}}, ".schema: must be 'native' or 'text', not 'xml'"),
-        ({"cheap": {"extra": {"messages": []}}}, ".extra: cannot have messages: a request sets"),
+        ({"cheap": {"extra": {"messages": []}}}, ".extra: cannot contain messages: the game sets"),
         ({"cheap": {"extra": {"x": object()}}}, ".extra: must be plain JSON"),
         ({"cheap": {"price": 3}}, ".price: must be a dictionary, such as {'input': 0.25, 'output'"),
         ({"cheap": {"price": {"input": 1}}}, ".price: must be a dictionary, such as"),
@@ -187,7 +187,10 @@ def test_role_names_one_profile_or_several_in_order() -> None:
     [
         ("speaker", "R: must be a dictionary of roles"),
         ({"speakers": "x"}, "R: there is no role 'speakers'; did you mean speaker?"),
-        ({"speaker": []}, "R['speaker']: names no profile; name one or remove it"),
+        (
+            {"speaker": []},
+            "R['speaker']: is an empty list; write the name of a profile, or remove it",
+        ),
         ({"speaker": 7}, "R['speaker']: must be a profile's name or a list of them"),
         ({"speaker": ["a", 7]}, "R['speaker']: must be a profile's name or a list of them"),
     ],
@@ -210,7 +213,7 @@ def test_needed_field_cannot_be_left_out_by_extra(needed: str) -> None:
 
 def test_reply_limit_is_the_name_of_a_field() -> None:
     problem = refused({"new": {"extra": {"max_completion_tokens": 90}}})
-    assert "cannot have max_completion_tokens" in problem
-    assert "name it in reply_limit" in problem
+    assert "cannot contain max_completion_tokens" in problem
+    assert "set reply_limit to its name" in problem
     newer = made(new={"reply_limit": "max_completion_tokens"})["new"]
     assert newer.sampling.reply_limit == "max_completion_tokens"

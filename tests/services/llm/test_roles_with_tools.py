@@ -67,7 +67,7 @@ def test_call_without_result_gets_a_placeholder() -> None:
     assert adapt_messages(said, profile=OPEN) == (said[0], returned(NO_RESULT, "c1"), said[1])
 
 
-def test_result_whose_call_was_cut_becomes_text() -> None:
+def test_tool_result_becomes_plain_text_when_its_call_left_the_history() -> None:
     assert adapt_messages([returned("a boat"), a_message("user", "Hi.")], profile=OPEN) == (
         a_message("user", "[Tool result]\na boat\n[/Tool result]"),
         a_message("user", "Hi."),

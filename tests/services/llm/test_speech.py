@@ -258,7 +258,7 @@ def test_name_made_of_label_marks_costs_linear_time(name: str, unit: str) -> Non
         spoken(unit * 8_000, other_names=[name, name + unit])
 
 
-def test_long_reply_is_cut_before_marks_and_reveals_no_reasoning() -> None:
+def test_very_long_reply_reveals_no_reasoning_when_its_end_mark_is_out_of_reach() -> None:
     lines = "She lies. " * 20_000
     assert spoken(f"{lines}</think>Aye.") == ""
     assert spoken(f"Aye. {lines}", late_end="hides_nothing").startswith("Aye. She lies.")
@@ -281,5 +281,7 @@ def test_long_reply_is_cut_before_marks_and_reveals_no_reasoning() -> None:
         (" \n", ""),
     ],
 )
-def test_cut_text_ends_with_its_last_whole_sentence(cut: str, kept: str) -> None:
+def test_whole_sentences_drops_the_incomplete_sentence_at_the_end_of_a_reply(
+    cut: str, kept: str
+) -> None:
     assert whole_sentences(cut) == kept

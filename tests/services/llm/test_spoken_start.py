@@ -201,7 +201,7 @@ def test_hostile_replies_cost_linear_time_in_early_speech(unit: str, size: int) 
         said_early(text, size=size)
 
 
-def test_nothing_after_the_cut_is_said_early() -> None:
+def test_npc_says_no_sentence_early_that_follows_very_long_reasoning() -> None:
     text = f"<think>{'She lies. ' * 20_000}</think>Sit down here. Go away there. Now."
     start = a_start()
     assert [

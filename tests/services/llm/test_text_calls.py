@@ -198,7 +198,7 @@ BEFORE_A_CALL = tuple(
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_cut_textual_call_is_neither_said_nor_run(form: str) -> None:
+def test_tool_call_in_text_is_neither_said_nor_run_when_its_end_is_missing(form: str) -> None:
     for end in range(2, len(FORMS[form])):
         text = f"Wait here.\n{FORMS[form][:end]}"
         calls, said, _ = read(text, is_cut=True)

@@ -185,7 +185,7 @@ ACTS = st.lists(
 
 @settings(deadline=None)
 @given(SAID, ACTS, st.integers(0, 10_000))
-def test_cut_answer_is_complete_or_an_error(
+def test_structured_answer_is_read_completely_and_refused_when_its_end_is_missing(
     said: str, acts: list[dict[str, Any]], kept: int
 ) -> None:
     text = json.dumps({"say": said, "acts": acts}, ensure_ascii=False)

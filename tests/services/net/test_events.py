@@ -74,7 +74,7 @@ def test_error_event_is_returned_as_an_error_object(stream: bytes) -> None:
     assert json.loads(data) == {"error": '{"code":500}'}
 
 
-def test_flood_of_crs_is_too_many_lines() -> None:
+def test_event_stream_is_refused_when_it_has_too_many_carriage_returns() -> None:
     with pytest.raises(TooLarge):
         list(EventReader().feed(b"\r" * (MOST_LINES + 1)))
 

@@ -75,7 +75,7 @@ def test_long_intro_ends_with_a_sentence(
     assert text.endswith("sentence.")
 
 
-def test_intro_without_sentence_end_is_cut(
+def test_wikipedia_intro_ends_with_an_ellipsis_when_it_has_no_sentence_end(
     wiki: StubWiki, wikipedia: Wikipedia, outcome: Outcome
 ) -> None:
     wiki.behaves(says("x" * 5_000))

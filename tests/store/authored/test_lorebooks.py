@@ -32,7 +32,7 @@ def test_lorebook_text_is_stored_exactly():
     assert lorebooks.get_book("harbour").source == '{ "entries":[ ] }'
 
 
-def test_new_lorebook_text_is_a_revision_and_the_same_text_none():
+def test_lorebook_gets_a_new_revision_only_when_its_text_changes():
     revisions = [
         lorebooks.save_book("harbour", text, by=trusted("b")).revision
         for text in ("{}", "{}", '{"a":1}')

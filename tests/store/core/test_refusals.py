@@ -56,7 +56,9 @@ def _refuses(_: str) -> str:
 
 
 @pytest.mark.parametrize("does", ["reads", "reads several", "writes"])
-def test_store_error_has_no_address_when_the_database_is_down(does: str, db: None) -> None:
+def test_store_error_hides_the_database_address_when_the_database_is_down(
+    does: str, db: None
+) -> None:
     kept = Snapshots("names", _refuses, load_each=lambda keys: {key: _refuses(key) for key in keys})
     with pytest.raises(StoreError, match="Connection refused") as told:
         if does == "reads":

@@ -249,7 +249,7 @@ class TestAppendEach:
             assert verifying.verify(known) is None
 
     @pytest.mark.req("S2-31")
-    def test_conflict_in_one_conversation_appends_the_line_to_none(self, hearers):
+    def test_line_is_appended_to_no_conversation_when_one_of_them_has_a_conflict(self, hearers):
         windows(hearers[3].id)
         another_process_appends(hearers[3], seq=1)
         with pytest.raises(HistoryConflictError, match="6 conversations"):
@@ -385,7 +385,7 @@ class TestHistory:
         assert window.stop == 3 * WINDOW_MESSAGES == window.user_messages
         assert window[window.stop - 1].content == f"Line {3 * WINDOW_MESSAGES - 1}."
 
-    def test_conversation_is_not_cut_before_its_first_turn(self, quay):
+    def test_history_has_all_messages_before_the_first_turn_of_a_conversation(self, quay):
         append_records(quay, lines(3))
 
         assert windows(quay.id).cut == 0

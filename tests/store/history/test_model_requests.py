@@ -79,7 +79,7 @@ def test_newest_attempt_counts(quay):
     assert newest_attempt(quay).breaker == Breaker()
 
 
-def test_erased_attempt_counts_as_none(quay):
+def test_conversation_has_no_compaction_attempt_after_the_attempt_is_erased(quay):
     commit_attempt(quay, attempt_record(REFUSED))
     erase_conversation(quay, by=trusted("Mira"))
 

@@ -154,7 +154,7 @@ def test_tool_result_is_not_separated_from_its_call(quay):
         compacted(quay, keep=1)
 
 
-def test_cut_of_the_old_segment_keeps_the_summary(quay):
+def test_summary_stays_in_the_prompt_when_the_old_segment_had_dropped_messages(quay):
     a_turn(quay, cut=9)
     compacted(quay, keep=8)
     warm = windows(quay.id).cut

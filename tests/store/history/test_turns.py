@@ -271,7 +271,7 @@ class TestBegin:
                 begun(quay)
         assert begun(quay)[0].number == 2
 
-    def test_cut_of_a_turn_is_stored_and_read(self, quay):
+    def test_start_of_the_history_in_a_turn_is_stored_and_loaded_again(self, quay):
         for number in range(20):
             heard(quay, f"Line {number}.")
             append_records(quay, [REPLY])
@@ -315,7 +315,7 @@ class TestPruning:
         assert record_rows.records_of(long_talk) == before
 
     @pytest.mark.req("S2-04")
-    def test_new_process_keeps_the_cut_and_the_bytes(self, long_talk):
+    def test_new_process_makes_the_same_prompt_from_the_same_start_of_the_history(self, long_talk):
         begun(long_talk, limit_tokens=200)
         records = record_rows.records_of(long_talk)
         warm = self.shown(long_talk, limit_tokens=4000)

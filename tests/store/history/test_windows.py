@@ -143,7 +143,7 @@ class TestOpening:
         assert windows(quay.id).history.stop == 2 * pairs
         assert windows(quay.id).history.user_messages == windows(quay.id).history.replies == pairs
 
-    def test_window_has_all_messages_since_the_cut(self, quay):
+    def test_window_has_all_messages_since_the_oldest_in_the_last_prompt(self, quay):
         talked(quay, 20)
         remember_turn(quay, {}, cut=17)
         talked(quay, WINDOW_MESSAGES)

@@ -68,7 +68,7 @@ def test_conflicting_change_of_a_page_is_reported(backend):
 
 
 @pytest.mark.parametrize("method", ["fetch", "search", "linking"])
-def test_unknown_base_is_reported_by_its_key(backend, method):
+def test_unknown_knowledge_base_is_reported_by_its_key(backend, method):
     asked = "ferry" if method == "search" else [page_name("Ferry")]
 
     with pytest.raises(BackendError, match="'castle'"):

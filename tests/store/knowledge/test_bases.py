@@ -34,7 +34,7 @@ def keys_of(infos) -> list[str]:
     return [info.key for info in infos]
 
 
-def test_settings_of_a_base_are_stored():
+def test_settings_of_a_knowledge_base_are_stored():
     info = a_base(
         summary="The village.",
         topics=("ferry", "tides"),
@@ -52,14 +52,14 @@ def test_settings_of_a_base_are_stored():
     assert (info.topics, info.restricted, info.keeps_chunks) == (("ferry", "tides"), True, False)
 
 
-def test_bases_are_sorted_by_key():
+def test_knowledge_bases_are_sorted_by_key():
     for key in ("quay", "ash", "harbour"):
         a_base(key)
 
     assert keys_of(list_bases()) == ["ash", "harbour", "quay"]
 
 
-def test_unknown_base_does_not_exist():
+def test_unknown_knowledge_base_does_not_exist():
     a_base()
 
     assert base_or_none("quay") is None
@@ -67,13 +67,13 @@ def test_unknown_base_does_not_exist():
         knowledge_bases.get_base("quay")
 
 
-def test_changed_base_is_a_new_revision_and_the_same_one_none():
+def test_knowledge_base_gets_a_new_revision_only_when_it_changes():
     told = [a_base(name=name).revision for name in ("Harbour", "Harbour", "The harbour")]
 
     assert told == [1, 1, 2]
 
 
-def test_saving_a_base_keeps_its_counts():
+def test_saving_a_knowledge_base_keeps_its_counts():
     a_base()
     a_saved_page(body="12345")
     save_base(replace(base_or_none("harbour"), summary="New.", pages=99), by=trusted("Mira"))
@@ -81,7 +81,7 @@ def test_saving_a_base_keeps_its_counts():
     assert (base_or_none("harbour").pages, base_or_none("harbour").characters) == (1, 5)
 
 
-def test_base_can_be_restricted_and_released():
+def test_knowledge_base_can_be_restricted_and_released():
     a_base(summary="Secret.")
 
     assert set_restricted("harbour", True, by=trusted("Mira")).restricted
@@ -91,7 +91,7 @@ def test_base_can_be_restricted_and_released():
     assert not set_restricted("harbour", False, by=trusted("Mira")).restricted
 
 
-def test_restricting_an_unknown_base_is_an_error():
+def test_restricting_an_unknown_knowledge_base_is_an_error():
     with pytest.raises(NotStoredError, match="no knowledge base 'quay'"):
         set_restricted("quay", True, by=trusted("Mira"))
 
@@ -113,7 +113,7 @@ def test_restricting_an_unknown_base_is_an_error():
         ("locks", "x" * 2001, "a lock string"),
     ],
 )
-def test_invalid_base_settings_are_refused_with_the_reason(field, value, wanted):
+def test_invalid_knowledge_base_settings_are_refused_with_the_reason(field, value, wanted):
     info = replace(BaseInfo(key="harbour", name="Harbour"), **{field: value})
 
     with pytest.raises(ComponentValueError, match=wanted):
@@ -121,7 +121,7 @@ def test_invalid_base_settings_are_refused_with_the_reason(field, value, wanted)
     assert list_bases() == ()
 
 
-def test_removed_base_loses_pages_and_bindings_and_keeps_revisions():
+def test_removed_knowledge_base_loses_pages_and_bindings_and_keeps_revisions():
     a_base()
     a_saved_page("Ferry")
     assign_base("harbour", OREN, by=trusted("Mira"))
@@ -139,7 +139,7 @@ def test_removed_base_loses_pages_and_bindings_and_keeps_revisions():
     assert pages.page_at_revision("harbour", page_name("Ferry"), 1).body == "It crosses at dusk."
 
 
-def test_recreated_base_is_empty_and_continues_page_revisions():
+def test_recreated_knowledge_base_is_empty_and_continues_page_revisions():
     a_base()
     a_saved_page("Ferry")
     remove_base("harbour", by=trusted("Tam"))
@@ -150,7 +150,7 @@ def test_recreated_base_is_empty_and_continues_page_revisions():
 
 
 class TestBindings:
-    def test_base_is_used_where_it_is_bound(self):
+    def test_knowledge_base_is_used_where_it_is_bound(self):
         a_base("harbour")
         a_base("ash")
         assign_base("harbour", GAME, by=trusted("Mira"))
@@ -160,7 +160,7 @@ class TestBindings:
         assert keys_of(bases_for([GAME, QUAY, OREN])) == ["ash", "harbour"]
         assert bases_for([QUAY]) == ()
 
-    def test_base_bound_twice_is_used_once(self):
+    def test_knowledge_base_bound_twice_is_used_once(self):
         a_base()
         for scope in (GAME, OREN, OREN):
             assign_base("harbour", scope, by=trusted("Mira"))
@@ -193,11 +193,11 @@ class TestBindings:
         with pytest.raises(ComponentValueError, match="the game, or zone, room"):
             assign_base("harbour", scope, by=trusted("Mira"))
 
-    def test_binding_an_unknown_base_is_an_error(self):
+    def test_binding_an_unknown_knowledge_base_is_an_error(self):
         with pytest.raises(NotStoredError, match="no knowledge base 'quay'"):
             assign_base("quay", OREN, by=trusted("Mira"))
 
-    def test_cached_bases_are_read_without_a_query(self, no_queries):
+    def test_cached_knowledge_bases_are_read_without_a_query(self, no_queries):
         a_base()
         assign_base("harbour", OREN, by=trusted("Mira"))
         scopes = [GAME, HARBOUR, QUAY, OREN, TALK]
@@ -208,7 +208,7 @@ class TestBindings:
             assert base_or_none("harbour") == cold[0]
             assert list_bases() == cold
 
-    def test_changed_bases_are_read_again(self):
+    def test_changed_knowledge_bases_are_read_again(self):
         a_base()
         assign_base("harbour", OREN, by=trusted("Mira"))
         bases_for([OREN])
@@ -216,7 +216,7 @@ class TestBindings:
 
         assert bases_for([OREN])[0].summary == "New."
 
-    def test_bases_changed_by_another_process_are_read_again(self):
+    def test_knowledge_bases_changed_by_another_process_are_read_again(self):
         a_base()
         refresh_if_changed()
         list_bases()

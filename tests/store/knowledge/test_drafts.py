@@ -44,7 +44,7 @@ def test_draft_is_not_a_page():
     assert pages.page_or_none("harbour", kept.draft.page.name) is None
 
 
-def test_waiting_drafts_are_ordered_and_selected_by_base():
+def test_waiting_drafts_are_ordered_and_selected_by_knowledge_base():
     a_base("ash")
     first, second, third = a_draft("Quay"), a_draft("Oar", base="ash"), a_draft("Ferry")
 
@@ -79,7 +79,7 @@ def test_unknown_draft_does_not_exist():
         page_drafts.decide_draft(99, approved=True, by=trusted("Mira"))
 
 
-def test_draft_for_an_unknown_base_is_refused():
+def test_draft_for_an_unknown_knowledge_base_is_refused():
     with pytest.raises(NotStoredError, match="no knowledge base 'quay'"):
         a_draft(base="quay")
 
@@ -90,7 +90,7 @@ def test_draft_for_a_wiki_waits_here():
     assert a_draft(base="wiki").base == "wiki"
 
 
-def test_waiting_drafts_of_a_base_are_limited(monkeypatch):
+def test_waiting_drafts_of_a_knowledge_base_are_limited(monkeypatch):
     monkeypatch.setattr(page_drafts, "MOST_WAITING", 2)
     a_draft()
     a_draft()
@@ -107,7 +107,7 @@ def test_oversized_excerpt_of_a_draft_is_refused(monkeypatch):
         a_draft(package="123456")
 
 
-def test_drafts_of_a_removed_base_are_refused():
+def test_drafts_of_a_removed_knowledge_base_are_refused():
     number = a_draft().number
     remove_base("harbour", by=trusted("Tam"))
 

@@ -36,12 +36,12 @@ def test_plan_of_a_folder_writes_nothing():
     assert knowledge_bases.list_bases() == ()
 
 
-def test_new_base_has_the_pages_and_settings_of_its_folder():
+def test_new_knowledge_base_has_the_pages_and_settings_of_its_folder():
     made = imported(a_folder(summary="Peat.", keywords=("peat",)))
     assert (made.name, made.summary, made.keywords, made.pages) == ("moor", "Peat.", ("peat",), 1)
 
 
-def test_folder_sets_the_search_budget_of_its_base():
+def test_folder_sets_the_search_budget_of_its_knowledge_base():
     texts = {"Fog": "---\nhints: [Wait for it.]\n---\nIt is thick."}
     assert imported(a_folder(texts, restricted=True, mediation="hints")).mediation == "hints"
     (page,) = pages.pages_with_field("moor", "hints")

@@ -133,7 +133,7 @@ def test_page_listed_twice_is_refused():
         plan_pages("harbour", [a_page("Ferry"), a_page("ferry", "other")])
 
 
-def test_import_into_an_unknown_base_is_an_error():
+def test_import_into_an_unknown_knowledge_base_is_an_error():
     with pytest.raises(NotStoredError, match="no knowledge base 'quay'"):
         plan_pages("quay", [a_page()])
 

@@ -67,7 +67,7 @@ def test_removed_page_is_no_longer_found(harbour):
     assert not models.KnowledgePosting.objects.exists()
 
 
-def test_page_deleted_without_its_postings_is_not_found_and_hides_none(harbour):
+def test_search_finds_all_other_pages_when_a_page_was_deleted_without_its_index(harbour):
     write(harbour, "Ferry", "at dawn")
     write(harbour, "Lighthouse", "at dawn")
     models.KnowledgePage.objects.filter(title="Ferry").delete()
@@ -75,7 +75,7 @@ def test_page_deleted_without_its_postings_is_not_found_and_hides_none(harbour):
     assert found("dawn") == ["Lighthouse"]
 
 
-def test_removed_base_leaves_no_postings(harbour):
+def test_removed_knowledge_base_leaves_no_postings(harbour):
     write(harbour, "Ferry", "at dawn")
     remove_base(harbour, by=trusted("Mira"))
 
@@ -90,7 +90,7 @@ def test_rolled_back_page_is_not_found(harbour):
     assert found("dawn") == []
 
 
-def test_pages_of_another_base_are_not_found(harbour):
+def test_pages_of_another_knowledge_base_are_not_found(harbour):
     write(a_base("castle"), "Moat", "deep")
     write(harbour, "Sea", "deep")
 
@@ -194,7 +194,7 @@ def test_rarest_words_decide_when_no_page_has_all(harbour):
 
 
 @pytest.mark.req("S0-44")
-def test_rarity_in_another_base_has_no_effect(harbour):
+def test_rarity_in_another_knowledge_base_has_no_effect(harbour):
     write(harbour, "A", "coral atoll")
     write(harbour, "B", "coral")
     before = page_search.search_pages(harbour, "coral atoll")
@@ -285,7 +285,7 @@ def test_index_for_the_current_languages_is_not_rebuilt(harbour):
     assert not [one for one in asked if "evennia_ai_knowledgeposting" in one["sql"]]
 
 
-def test_failing_search_names_the_base(harbour, monkeypatch):
+def test_failing_search_names_the_knowledge_base(harbour, monkeypatch):
     def refuse(*_):
         raise DatabaseError("disk I/O error")
 

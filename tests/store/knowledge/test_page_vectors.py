@@ -129,5 +129,5 @@ def test_removed_page_has_no_vectors():
     assert near(TIDE) == []
 
 
-def test_base_without_vectors_returns_nothing():
+def test_knowledge_base_without_vectors_returns_nothing():
     assert near(TIDE) == []

@@ -137,7 +137,7 @@ class TestFinding:
     def test_no_names_find_no_pages(self):
         assert pages.pages_named("harbour", []) == ()
 
-    def test_unknown_base_error_names_the_known_ones(self):
+    def test_unknown_knowledge_base_error_names_the_known_ones(self):
         with pytest.raises(NotStoredError, match="no knowledge base 'quay'; there are harbour"):
             pages.page_or_none("quay", page_name("Ferry"))
 
@@ -175,7 +175,7 @@ class TestListing:
         got = pages.pages_linking_to("harbour", page_name("Oren"))
         assert [name.full for name in got] == ["Ferry", "Sources:Ledger"]
 
-    def test_small_base_is_returned_whole_and_a_large_one_not(self):
+    def test_small_knowledge_base_is_returned_whole_and_a_large_one_not(self):
         a_saved_page("Quay", "12345")
         a_saved_page("Ferry", "123")
 
@@ -185,7 +185,7 @@ class TestListing:
 
 
 class TestWriting:
-    def test_changed_page_is_a_new_revision_and_the_same_one_none(self):
+    def test_wiki_page_gets_a_new_revision_only_when_it_changes(self):
         for body in ("one", "two", "two"):
             a_saved_page("Ferry", body)
 
@@ -254,7 +254,7 @@ class TestWriting:
         assert actions("Ferry") == [(1, "created"), (2, "removed"), (3, "created")]
         assert found("Ferry").revision == "3"
 
-    def test_base_counts_its_pages_and_characters(self):
+    def test_knowledge_base_counts_its_pages_and_characters(self):
         a_saved_page("Ferry", "12345")
         a_saved_page("Quay", "12")
         a_saved_page("Ferry", "123")
@@ -263,7 +263,7 @@ class TestWriting:
         pages.remove_page("harbour", page_name("Ferry"), was="2", by=trusted("Mira"))
         assert (base_or_none("harbour").pages, base_or_none("harbour").characters) == (1, 2)
 
-    def test_every_page_change_changes_the_revision_of_the_base(self):
+    def test_every_page_change_changes_the_revision_of_the_knowledge_base(self):
         before = base_or_none("harbour").revision
         a_saved_page("Ferry")
 

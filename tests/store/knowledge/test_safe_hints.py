@@ -61,7 +61,7 @@ def test_cached_hint_is_read_without_a_query(vault, no_queries):
         safe_hint_of("vault")
 
 
-def test_base_that_cannot_be_searched_has_no_hint(vault, monkeypatch):
+def test_knowledge_base_that_cannot_be_searched_has_no_hint(vault, monkeypatch):
     def refuse(*args, **fields):
         raise knowledge_bases.no_base("vault")
 
@@ -69,11 +69,11 @@ def test_base_that_cannot_be_searched_has_no_hint(vault, monkeypatch):
     assert vault("How one gets on.") == ""
 
 
-def test_hint_of_a_base_in_another_backend_loses_its_numbers(vault):
+def test_hint_of_a_knowledge_base_in_another_backend_loses_its_numbers(vault):
     info = BaseInfo(key="far", name="Far", hint="The 47 keys.", backend="mediawiki")
     knowledge_bases.save_base(replace(info, restricted=True), by=trusted("builder"))
     assert safe_hint_of("far") == "The keys."
 
 
-def test_unknown_base_has_no_hint(db):
+def test_unknown_knowledge_base_has_no_hint(db):
     assert safe_hint_of("nowhere") == ""

@@ -93,7 +93,7 @@ def test_emptied_vault_has_no_passages(where):
     assert knowledge_searches.open_vault("vault", by=trusted("Ada")) == ()
 
 
-def test_removed_base_leaves_an_empty_vault(where):
+def test_removed_knowledge_base_leaves_an_empty_vault(where):
     knowledge_searches.begin_search(a_search(where), [a_chunk()], vaulted=[a_chunk()])
     knowledge_bases.remove_base("vault", by=trusted("Ada"))
     with pytest.raises(NotStoredError, match="there is no knowledge base 'vault'"):

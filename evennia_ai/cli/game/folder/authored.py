@@ -175,6 +175,6 @@ def _card_name(own: str, file: FolderFile, taking: Taking) -> str:
 
 
 def refused(file: FolderFile, error: EvenniaAIError) -> Judged:
-    """Judge a file that cannot be read as the kind of file that it should be."""
+    """Return the verdict on a file that is not of the expected kind, with the reason."""
     why = error.message if isinstance(error, FormatError) else str(error)
     return left_out(file.kind, file.where, clip_text(" ".join(why.split()), _MOST_WHY))

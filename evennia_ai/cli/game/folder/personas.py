@@ -130,7 +130,8 @@ def _persona(told: Any, *, most: int) -> Persona:
         problem = f"its position {one_line(repr(place))[:40]} is none of SillyTavern's"
         raise FormatError("persona", problem)
     if not _is_whole(depth) or not 0 <= depth <= _MOST_DEPTH:
-        raise FormatError("persona", f"its depth {one_line(repr(depth))[:40]} is no depth")
+        problem = f"its depth {one_line(repr(depth))[:40]} is not a number from 0 to {_MOST_DEPTH}"
+        raise FormatError("persona", problem)
     depth = min(depth, MOST_DEPTH)
     return Persona(text=text.replace("\r\n", "\n"), place=_PLACES[place], depth=depth)
 

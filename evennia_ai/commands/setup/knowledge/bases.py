@@ -47,7 +47,11 @@ _MOST: Final = 40
 
 
 def still_held(info: BaseInfo) -> str:
-    """Return the end of a message: how many NPCs guard the base, whatever its lock says."""
+    """Return a phrase that says how many NPCs guard the knowledge base.
+
+    These NPCs guard it even if its lock no longer requires that. The phrase is "" without such
+    NPCs.
+    """
     count = len(knowledge_bases.held_refs(info.key))
     if not count or not info.restricted:
         return ""
@@ -99,7 +103,7 @@ class BaseField:
 
 
 class KnowledgeBases(StrictCommand):
-    """The switches that change a base, but not its pages."""
+    """The switches that change a knowledge base, but not its pages."""
 
     def create(self) -> None:
         key = self.wanted("kb/create <base> [= <name>]").lower()
@@ -117,7 +121,7 @@ class KnowledgeBases(StrictCommand):
         )
 
     def set_field(self) -> Run:
-        """Set a field of a base. Ask first if a new lock would shut out the caller."""
+        """Set a field of a knowledge base. Ask first if a new lock would shut out the caller."""
         usage = f"kb/set <base>/<{' | '.join(FIELDS)}> = <value>"
         text, value = self.both(usage)
         base, word = shown.split(text)
@@ -166,7 +170,7 @@ class KnowledgeBases(StrictCommand):
         self.say(f"{info.key}: {word} before: {before}; now: {_ended(now)}{out}")
 
     def restricted(self) -> None:
-        """Set whether NPCs read the pages of a base, or only safe summaries of them."""
+        """Set whether NPCs read the pages of a knowledge base, or only safe summaries of them."""
         base, value = self.both("kb/restricted <base> = on | off")
         info, state = shown.base_to_change(self.caller, base), _state(value)
         if info.restricted == state:
@@ -205,7 +209,7 @@ class KnowledgeBases(StrictCommand):
         )
 
     def remove_base(self, info: BaseInfo) -> Generator[Any, Any, None]:
-        """Remove a base after a question."""
+        """Remove a knowledge base after a question."""
         shown.refuse_change(self.caller, info)
         record_guards_of(info)
         if not all(lock_allows(self.caller, locks, "view") for locks in store.locks_in(info.key)):
@@ -272,7 +276,7 @@ class KnowledgeBases(StrictCommand):
 
 
 def _unheld(given: Mapping[str, Any], info: BaseInfo) -> str:
-    """Return a remark if hints were chosen for a base that is not restricted, else ""."""
+    """Return a remark if hints were chosen for a knowledge base that is not restricted, else ""."""
     if given.get("mediation") != "hints" or info.restricted:
         return ""
     return f" It has an effect only if the base is restricted: kb/restricted {info.key} = on"

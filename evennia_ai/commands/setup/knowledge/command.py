@@ -326,7 +326,7 @@ class CmdKnowledge(KnowledgeDrafts, KnowledgeFolder, KnowledgePages, KnowledgeBa
         self.show(shown.listed(infos))
 
     def _read(self, switch: str) -> Generator[Deferred[Any], Any, tuple[BaseInfo, Page]]:
-        """Return the base and the page that were typed."""
+        """Return the knowledge base and the page that were typed."""
         usage = f"kb/{switch} {PAGE}"
         info, name = shown.page_typed(self.caller, self.wanted(usage), usage=usage)
         return info, (yield from shown.page_seen(self.caller, info, name))

@@ -110,7 +110,7 @@ class KnowledgeDrafts(CardWork):
         return page
 
     def _waiting_in(self, info: BaseInfo) -> Generator[Deferred[Any], Any, list[StoredDraft]]:
-        """Return the waiting drafts of a base that the caller may see."""
+        """Return the waiting drafts of a knowledge base that the caller may see."""
         found = store.waiting_drafts(info.key)
         if not found:
             return []
@@ -120,7 +120,7 @@ class KnowledgeDrafts(CardWork):
         return [one for one, page in zip(found, now, strict=True) if self._sees_draft(one, page)]
 
     def _draft(self, switch: str) -> tuple[StoredDraft, BaseInfo]:
-        """Return the draft that was typed and its base, if the caller may see the base."""
+        """Return the typed draft and its knowledge base, if the caller may see the base."""
         number = counted_number(self.wanted(f"kb/{switch} <number>"), what="number of a draft")
         found = store.draft_or_none(number)
         seen = {info.key: info for info in shown.visible_bases(self.caller)}
@@ -272,7 +272,7 @@ def _reading(path: Path, key: str) -> Any:
     return work
 
 
-_NOTHING: Final = "The base has all of this already; nothing was changed."
+_NOTHING: Final = "The knowledge base has all of this already; nothing was changed."
 
 
 def _plan_lines(plan: FolderPlan) -> Iterator[str]:

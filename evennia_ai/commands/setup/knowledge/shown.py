@@ -58,7 +58,7 @@ def listed(infos: Iterable[BaseInfo]) -> list[str]:
 
 
 def base_shown(info: BaseInfo) -> list[str]:
-    """Return one base: its description, and where it is assigned."""
+    """Return one knowledge base: its description, and where it is assigned."""
     return [
         *wrap_hanging(f"Knowledge base {info.key}: {info.name}"),
         *titled("pages", _pages_in_words(info)),
@@ -76,7 +76,7 @@ def base_shown(info: BaseInfo) -> list[str]:
 
 
 def assigned_in_words(info: BaseInfo) -> str:
-    """Return where a base is assigned, in words."""
+    """Return where a knowledge base is assigned, in words."""
     return ", ".join(map(scope_in_words, knowledge_bases.assigned_to(info.key))) or "nothing"
 
 
@@ -188,8 +188,8 @@ Place = tuple[PageName, PageName]
 class RequiresTree:
     """Pages by the names under which they are required; None for names that no page has.
 
-    `places` says where each page is shown: under which page, and by which required name. `is_cut`
-    is True if there were more than `MOST_PAGES`.
+    `places` has the page under which each page is shown, and the required name there. `is_cut` is
+    True if there were more than `MOST_PAGES`.
     """
 
     root: Page
@@ -267,14 +267,18 @@ Asked = Generator[Deferred[Any], Any, Page]
 
 
 def visible_bases(caller: Any) -> Iterator[BaseInfo]:
-    """Return the bases that `caller` may see, by key."""
+    """Return the knowledge bases that `caller` may see, by key."""
     for info in bases.list_bases():
         if lock_allows(caller, info.locks, "view"):
             yield info
 
 
 def base_named(caller: Any, text: str) -> BaseInfo:
-    """Return the base of this key, if `caller` may see it."""
+    """Return the knowledge base with this key.
+
+    Raises:
+        CommandError: There is no such knowledge base, or its lock `view` refuses `caller`.
+    """
     info = bases.base_or_none(text.strip().lower())
     if info is None or not lock_allows(caller, info.locks, "view"):
         known = ", ".join(seen.key for seen in list(visible_bases(caller))[:_MOST_NAMES])
@@ -284,14 +288,19 @@ def base_named(caller: Any, text: str) -> BaseInfo:
 
 
 def base_to_change(caller: Any, text: str) -> BaseInfo:
-    """Return the base of this key. CommandError if its lock `edit` refuses `caller`."""
+    """Return the knowledge base with this key, which `caller` wants to change.
+
+    Raises:
+        CommandError: There is no such knowledge base, or its lock `view` or `edit` refuses
+            `caller`.
+    """
     info = base_named(caller, text)
     refuse_change(caller, info)
     return info
 
 
 def refuse_change(caller: Any, info: BaseInfo) -> None:
-    """Raise CommandError if the lock `edit` of a base refuses `caller`."""
+    """Raise CommandError if the lock `edit` of a knowledge base refuses `caller`."""
     if not lock_allows(caller, info.locks, "edit"):
         raise CommandError(
             f"You may not change knowledge base '{info.key}': its lock 'edit' does not allow it."
@@ -300,13 +309,16 @@ def refuse_change(caller: Any, info: BaseInfo) -> None:
 
 
 def split(text: str) -> tuple[str, str]:
-    """Split `text` into the base and the page, "" for no page. A page's title may have slashes."""
+    """Split `text` into the knowledge base and the page, "" for no page.
+
+    A page's title may have slashes.
+    """
     base, _, page = text.partition("/")
     return base.strip(), page.strip()
 
 
 def page_typed(caller: Any, text: str, *, usage: str) -> tuple[BaseInfo, PageName]:
-    """Return the base and the page's name in `<base>/<page>`. The page need not exist."""
+    """Return the knowledge base and the page's name in `<base>/<page>`. The page need not exist."""
     base, title = split(text)
     if not base or not title:
         raise CommandError(f"Name a page of a knowledge base: {usage}.")
@@ -314,7 +326,7 @@ def page_typed(caller: Any, text: str, *, usage: str) -> tuple[BaseInfo, PageNam
 
 
 def stored_base(info: BaseInfo) -> BaseInfo:
-    """Return the base. CommandError if its pages are not in the game's database."""
+    """Return the knowledge base. CommandError if its pages are not in the game's database."""
     if info.backend != STORED:
         raise CommandError(
             f"The pages of knowledge base '{info.key}' are not in the game's database but in"

@@ -112,7 +112,7 @@ def _new_label(book: str, fields: Mapping[str, Any]) -> str:
 def _has_values(entry: LoreEntry, fields: Mapping[str, Any]) -> bool:
     """True if an entry has these values already.
 
-    Always False for `content`, which may hold decorators that the entry does not show.
+    Always False for `content`, because it may contain decorators. The entry does not show them.
     """
     said = entry_settings(entry)
     return "content" not in fields and all(

@@ -109,7 +109,7 @@ class NoPlan:
 
 
 def tokens_from_cut(cut: int, history: History, counter: TokenCounter) -> int:
-    """Return the tokens of the part of a history that prompts include: from index `cut` on."""
+    """Return the tokens of the history messages that a prompt includes, from index `cut` on."""
     first = min(max(cut, history.earlier), history.stop)
     return history.tokens_from(first, counter=counter)
 

@@ -89,7 +89,7 @@ class RequiredPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequiredPages:
-    """Wiki pages that `requires` links lead to, after the pages from which the links start."""
+    """Wiki pages with `requires` links, and after them the pages that these links name."""
 
     reached: tuple[RequiredPage, ...]
     warnings: tuple[str, ...] = ()

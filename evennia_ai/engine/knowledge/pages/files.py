@@ -147,7 +147,7 @@ def write_base_file(info: BaseInfo) -> str:
 
 
 def file_of_page(name: PageName) -> PurePosixPath:
-    """Return the path of the file for a wiki page, relative to the folder of the base.
+    """Return the path of the file for a wiki page, relative to the folder of the knowledge base.
 
     `read_folder` reads this page from a file with this path.
 

@@ -89,7 +89,7 @@ def page_name(text: str, *, default: Namespace = "Main") -> PageName:
             f"'{text[:80]}' is not a title: write one, such as Ferry or Sources:Ledger"
         )
     if namespace == "Main" and _split_namespace(title)[0]:
-        raise TitleError(f"'{text[:80]}' names two namespaces; leave one out")
+        raise TitleError(f"'{text[:80]}' begins with two namespaces; remove one")
     if found := _FORBIDDEN.search(title):
         raise TitleError(f"the title '{text[:80]}' has {found[0]!r} in it, which no title may have")
     title = normalize("NFC", title[0].upper() + title[1:])

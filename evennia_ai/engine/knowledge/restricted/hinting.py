@@ -108,7 +108,7 @@ def choose_by_numbers(answer: HintChoice, hints: Sequence[PagePassage]) -> SafeS
 
 
 def merge_summaries(summary: SafeSummary, hints: SafeSummary) -> SafeSummary:
-    """Merge the answer from bases that give summaries and the answer from bases that give hints.
+    """Merge two safe answers: one from knowledge bases with summaries, one from those with hints.
 
     If one answer is a refusal, the result is the other answer.
     """

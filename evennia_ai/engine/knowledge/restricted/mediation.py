@@ -136,13 +136,14 @@ def refuse_answer(reason: MediationReason) -> SafeSummary:
 
 
 def _lines(value: Any) -> Any:
-    """Return a list of texts. Some models write a text for one line, and null for no lines."""
+    """Return the model's value as a list. One text becomes a list of one, and null becomes []."""
     if value is None:
         return []
     return [value] if isinstance(value, str) else value
 
 
 def _nothing(value: Any) -> Any:
+    """Return the model's value, with null as ""."""
     return "" if value is None else value
 
 
@@ -293,7 +294,9 @@ def build_envelope(
     total: int,
     external: Sequence[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Return the result of a search in restricted bases for the NPC's model, without any passage.
+    """Return a search result from restricted knowledge bases, without any passage.
+
+    The NPC's model reads this result.
 
     Args:
         summary: The safe summary or refusal.

@@ -90,7 +90,7 @@ _UNITS: Final = (
 )
 # Words that begin like a number but are none.
 _OTHERWISE: Final = frozenset({"nineveh", "fourier", "fourchette", "eighties"})
-# Roman numerals that are just as often words or units, so they are unsure numbers.
+# Roman numerals that are also common words or units, so they may not mean a number.
 _ROMAN_TOO: Final = frozenset(
     {
         *("mix", "di", "dix", "div", "liv", "li", "mi", "mm", "mmm", "cm", "ml", "cl", "dl", "cc"),
@@ -305,8 +305,9 @@ def _make_number(pieces: Sequence[_Piece], group: Sequence[int]) -> FoundNumber:
     # `thirty second` may mean 30 seconds or the 32nd, so it has both values.
     if len(group) > 1 and pieces[last].text == "second":
         values |= set(_readings(parts[:-1]))
-    # Two unsure words, as in `one second` or `first one`, stay unsure. Three words, or one sure
-    # word, are sure.
+    # Words such as `one` and `second` also have other meanings. A group of one or two such words,
+    # for example `one second` or `first one`, may therefore be no number. A group of three words
+    # is surely a number, and so is a group with a word that has no other meaning (`twelve`).
     is_sure = len(group) > 2 or any(pieces[place].is_sure for place in group)
     said = pieces[first].said
     is_letter = said is not None and said.is_roman and not is_sure
@@ -339,7 +340,7 @@ def _nearby_words(
 
 
 def _nouns(pieces: Sequence[_Piece]) -> list[str]:
-    """Return the words that may name a counted thing, in the singular."""
+    """Return the words that may be the noun of a number: "barrel" for `two barrels`."""
     return [
         piece.text.removesuffix("s")
         for piece in pieces

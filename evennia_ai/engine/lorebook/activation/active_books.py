@@ -206,8 +206,8 @@ class ActiveBook:
         """Return an entry's expanded text, its tokens, and the work of expanding its macros.
 
         The text is cached in the book and reused while its macros read equal values. A cached text
-        costs the turn as much work as a new one. So a turn that runs out of work leaves out the
-        same texts in every process, whatever that process has cached.
+        costs the turn as much work as a new one. So every process leaves out the same texts when a
+        turn has used its limit of work. What a process has cached makes no difference.
         """
         template, meter, counter = self.entries[index].template, self._meter, self._counter
         made_with: object = counter
@@ -221,8 +221,8 @@ class ActiveBook:
             try:
                 text = self._fill_in(template)
             except OutOfWorkError:
-                # As in `Meter.pay_whole`: an expansion that was refused at once costs nothing, and
-                # one that stopped on its way uses up all work that was left.
+                # As in `Meter.pay_whole`: an expansion that was refused at once costs nothing. An
+                # expansion that stopped halfway uses up all the remaining work.
                 meter.left = left if meter.left == left else 0
                 raise
             known = _EntryText(made_with, text, counter.count(text), left - meter.left)

@@ -332,8 +332,8 @@ class ActivationRun:
             for index in sorted(book.marked):
                 self._judged += 1
                 is_over = self._judged > self._most
-                # The limit `most_woken` does not apply to constant entries. Only the hard limit
-                # `MOST_JUDGED` ends a search that activates them.
+                # Constant entries are always judged up to the hard limit `MOST_JUDGED`. All other
+                # entries are judged up to the limit `most_woken`, if the rules set one.
                 if is_over and not (book.entries[index].constant and self._judged <= MOST_JUDGED):
                     why = f"not judged: the limit of {self._most} entries was reached"
                     book.marked.remove(index)
@@ -592,7 +592,7 @@ class ActivationRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassResult:
-    """The facts about a finished activation pass that decide which kind of pass comes next."""
+    """What happened in an activation pass. This decides which kind of pass comes next."""
 
     passed_on: int
     """The number of entries whose text recursion will search for the first time."""

@@ -481,7 +481,10 @@ def _shared_message(
 
 
 def _disabled_component(entry: ActiveEntry, components: ComponentSet) -> str:
-    """Return the component next to which an entry is placed, if that is switched off, else ""."""
+    """Return the key of the component next to which an entry belongs if it is switched off.
+
+    If the component is switched on, return "".
+    """
     anchor = entry.anchor or _ANCHORS.get(entry.position)
     key = anchor.component if anchor else _JOINTS.get(entry.position, _AFTER)
     return "" if components.is_on(key) else key

@@ -169,9 +169,9 @@ class Timers:
     ) -> tuple[dict[str, Spell], list[str]]:
         """Return the timer periods that still run, and the entries (identities) whose period ended.
 
-        Neither contains periods that are undone because the chat went back, nor periods of entries
-        that no longer have this kind of timer. The period of a missing entry keeps running, because
-        its book may return.
+        A period is in neither result if the chat went back to before its start. The same holds if
+        its entry no longer has this kind of timer. The period of a missing entry keeps running,
+        because its book may return.
         """
         going: dict[str, Spell] = {}
         over: list[str] = []

@@ -40,7 +40,7 @@ from evennia_ai.engine.prompt.messages import Message
 
 # How many messages are searched for the key of an entry that is placed next to such a message.
 MOST_LOOKED_BACK: Final = 1000
-# The maximum number of texts that a verdict names in which a search was given up.
+# A verdict names at most this many texts in which the search for a regular expression stopped.
 MOST_PLACES: Final = 4
 # The character that SillyTavern puts before each text when it searches all texts as one. Regular
 # expressions of authors may contain it.

@@ -20,8 +20,8 @@ from evennia_ai.engine.prompt.prefix_rules import stable_values
 from evennia_ai.engine.prompt.templates.template import compile_template
 from evennia_ai.engine.prompt.trace import Verdict
 
-# Maps the key of a component to the rule that has its format, and to a pattern for the macro in
-# that format which the component's text replaces.
+# Maps the key of a component to the rule with its format, and to a pattern for a macro. The
+# component's text replaces this macro in the format.
 _FORMATS: Final[Mapping[str, tuple[str, re.Pattern[str]]]] = MappingProxyType(
     {
         key: (rule, re.compile(rf"\{{\{{\s*{name}\s*\}}\}}", re.IGNORECASE))

@@ -21,8 +21,8 @@ from evennia_ai.engine.prompt.fragments import Fragment, Rank
 from evennia_ai.engine.prompt.memo import Slot
 from evennia_ai.engine.prompt.messages import Message, Part
 
-# A tuple that sorts fragments in the history: the index of the next message, the negative depth,
-# the rank among texts of that depth, the index in the list, and the fragment.
+# A tuple that sorts fragments in the history. It has the index of the next message, the negative
+# depth, the rank at that depth, the index in the list, and the fragment.
 Slotted = tuple[int, float, Any, int, Fragment]
 # The sort key of a text at one depth: its order, role and kind, then its place inside the kind
 RoleRank = tuple[float, int, int, Rank]

@@ -250,10 +250,11 @@ def _statements(source: str) -> Iterator[tuple[int, int]]:
 
 
 def _without_block_remarks(source: str) -> str:
-    """Return the text with each remark `{{//}} ... {{///}}` replaced by a comment of Jinja2.
+    """Return the template with each remark `{{//}} ... {{///}}` as a Jinja2 comment.
 
-    So statements in a remark have no effect. The comment has the same length and the same line
-    breaks, because errors use line numbers and dice use offsets.
+    Jinja2 ignores comments, so statements such as `{% if %}` in a remark have no effect. Each
+    comment has the length and the line breaks of its remark. Errors report line numbers, and the
+    seed of a dice roll contains the offset of its macro, so neither may move.
     """
     if "{{" not in source or "/" not in source:
         return source

@@ -262,7 +262,7 @@ _HEAD: Final = re.compile(
 # The same, with the signs after a name that SillyTavern ignores: `{{user's}}` is `{{user}}`.
 _HEAD_BEFORE_SIGNS: Final = re.compile(f"{_HEAD.pattern[:-1]}(?:(?<!/)[^\\s:|}}]+)?)", re.ASCII)
 _SEPARATOR: Final = re.compile(r"\s*(::?)|\s+|(?=[|}])")
-# The macros `{{time_UTC+2}}` and `{{time::UTC+2}}`. Any other zone of `{{time::...}}` is none.
+# Matches the macros `{{time_UTC+2}}` and `{{time::UTC+2}}`. `{{time::...}}` has no other zones.
 _ZONE: Final = re.compile(
     r"time(?:_|\s*::?\s*|\s+)UTC([+-](?:[01]?[0-9]|2[0-3]))?\s*", re.IGNORECASE
 )
@@ -634,7 +634,7 @@ class _Parser:
             chunk = Value(OUTLET + text, "") if is_literal and "\n" not in text else None
         elif name == "datetimeformat":
             chunk = TimeMacro(text or _USUAL_TIME, None, written) if is_literal else None
-        elif parts:  # `time` with a zone that is none
+        elif parts:  # the argument of `time` is not a time zone
             chunk = TimeMacro("LT", None, written)
         return chunk
 

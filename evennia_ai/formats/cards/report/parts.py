@@ -268,7 +268,10 @@ def _reasons_to_look(entry: LoreEntry, tokens: int) -> Iterator[str]:
 
 
 def grant_uses(card: Card, book: Lorebook | None, *, grants: Grants) -> tuple[GrantUse, ...]:
-    """Return the grants that would change something for a card, in the order of `ALLOWS`."""
+    """Return the grants that affect a card: what each allows, and whether it is given.
+
+    A grant whose texts the card does not have is left out. The order is that of `ALLOWS`.
+    """
     gives: dict[Grant, str] = {}
     if texts := [field for field in FIELDS.values() if getattr(card, field).strip()]:
         *most, last = texts

@@ -42,8 +42,7 @@ _FLAGS: Final = {
     **dict.fromkeys(("on", "yes", "true"), True),
     **dict.fromkeys(("off", "no", "false"), False),
 }
-# Matches a key: a regular expression /.../flags, which may contain commas and colons, or other
-# text, which may not.
+# Matches a key. A regular expression /.../flags may contain commas and colons. Other keys may not.
 _PATTERN: Final = r"\s*(/(?:[^/\\]|\\.)+/[a-zA-Z]*(?=\s*(?:[{ends}]|$))|[^{ends}]*)\s*"
 _KEY: Final = re.compile(_PATTERN.format(ends=","), re.DOTALL)
 _KEY_BEFORE_COLON: Final = re.compile(_PATTERN.format(ends=",:"), re.DOTALL)
@@ -213,8 +212,8 @@ DEFAULT: Final = "default"
 UNUSED: Final = "unused, because there is no sticky, cooldown or delay"
 
 _SHOWN_COLUMNS: Final = 120
-# Maps words that builders may try with `lore/set` to the switch of `lore` that sets this field
-# instead. An error message names the switch.
+# Builders may try these words with `lore/set`. Each is mapped to the switch of `lore` that sets
+# this field. An error message names the switch.
 _SWITCHES: Final[Mapping[str, str]] = {
     **{name: name for name in ("keys", "depth", "order", "position", "edit", "enable", "lock")},
     **dict.fromkeys(("secondary", "secondary_keys", "logic", "selective"), "secondary"),

@@ -294,7 +294,7 @@ def _request(task: _Task, access: Any) -> SentRequest:
 
 def _checked_answer(task: _Task, answer: ChatReply) -> str:
     if answer.finish_reason == "length":
-        detail = f"the model was cut off after {task.answer_tokens} tokens"
+        detail = f"the model stopped at the limit of {task.answer_tokens} tokens"
         raise SummaryRefused(RefusalReason.TOO_LONG, detail)
     if takes_another_role(answer.text):
         detail = "the model continued in another role than its own"

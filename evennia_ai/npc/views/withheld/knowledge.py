@@ -192,7 +192,7 @@ def _base(key: str) -> str:
 
 
 def _sources(search: StoredSearch) -> Iterator[tuple[str, str]]:
-    """Yield the base and title of each page in a result.
+    """Yield the knowledge base and title of each page in a result.
 
     For pages of guarded bases, the title is "".
     """
@@ -203,7 +203,10 @@ def _sources(search: StoredSearch) -> Iterator[tuple[str, str]]:
 
 
 def _open_base_pages(result: str) -> Iterator[tuple[str, str]]:
-    """Yield the base and title of pages of open bases that are listed next to a safe summary."""
+    """Yield the knowledge base and the title of each unrestricted page in a search result.
+
+    Such pages are listed next to a safe summary.
+    """
     try:
         told = json.loads(result or "{}")
     except ValueError:

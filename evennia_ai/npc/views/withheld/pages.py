@@ -33,7 +33,7 @@ class HiddenPages:
         )
 
     def may_cover(self, bases: Iterable[str]) -> bool:
-        """True if a page of these bases may be hidden from the viewer.
+        """True if a page of these knowledge bases may be hidden from the viewer.
 
         It is false in most games, and then needs only a few queries.
         """
@@ -43,7 +43,7 @@ class HiddenPages:
         return self.are_some or pages.removed_with_locks()
 
     def covers_base(self, key: str) -> bool:
-        """True if the viewer may see nothing of the base, or if the base does not exist."""
+        """True if the viewer may see nothing of the knowledge base, or if it does not exist."""
         if key not in self._bases:
             info = knowledge_bases.base_or_none(key)
             self._bases[key] = not self._allows(_NOBODY if info is None else info.locks)

@@ -51,7 +51,7 @@ def test_message_with_another_role_is_reported_as_changed():
     assert (one.change, one.role, one.lines) == ("changed", "user->system", ())
 
 
-def test_long_diff_of_a_message_is_cut():
+def test_message_difference_shows_the_number_of_further_lines_when_it_is_long():
     (one,) = message_differences([], messages("\n".join(map(str, range(100)))))
     assert len(one.lines) == MOST_DIFF_LINES + 1
     assert one.lines[-1] == f"... and {100 - MOST_DIFF_LINES} more lines"

@@ -102,7 +102,7 @@ def test_rebuilt_prompt_marks_messages_injected_by_depth():
     assert [m.content for m in rebuilt if m.injected] == ["Oren is tired."]
 
 
-def test_manifest_has_the_index_at_which_the_history_was_cut():
+def test_manifest_has_the_index_of_the_oldest_history_message_in_the_prompt():
     said = a_conversation(41)
     prompt = a_prompt(said, limit_tokens=220)
 

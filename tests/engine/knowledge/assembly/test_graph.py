@@ -107,7 +107,7 @@ def test_required_page_with_two_titles_is_included_once():
     assert list(depths(found)) == ["Z", "B"]
 
 
-def test_huge_number_of_required_pages_is_cut_with_a_warning():
+def test_assembly_leaves_out_required_pages_over_the_limit_with_a_warning():
     wide = {f"P{number}": [f"P{number * 2 + 1}", f"P{number * 2 + 2}"] for number in range(500)}
     pages = [
         a_page(f"Instructions:{one}", REQUIRES.format(", ".join(to))) for one, to in wide.items()

@@ -43,7 +43,7 @@ def test_page_name_fails_for_an_empty_text(text):
 
 
 def test_page_name_fails_with_two_namespaces():
-    with pytest.raises(TitleError, match="names two namespaces"):
+    with pytest.raises(TitleError, match="begins with two namespaces"):
         page_name("Main:Sources:Ledger")
 
 

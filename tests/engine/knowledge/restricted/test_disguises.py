@@ -99,11 +99,11 @@ def test_protected_term_is_found_in_an_acrostic_and_between_letters(told):
 
 
 @pytest.mark.parametrize("line", ORDINARY)
-def test_ordinary_text_is_no_leak(line):
+def test_leak_check_allows_ordinary_sentences(line):
     assert find_leak(line, SECRET) == ""
 
 
-def test_several_ordinary_texts_are_no_leak_together():
+def test_leak_check_allows_several_ordinary_texts_together():
     for place, line in enumerate(ORDINARY):
         assert find_leak(line, SECRET, before="\n".join(ORDINARY[:place])) == ""
 
@@ -156,13 +156,13 @@ def test_any_protected_passage_is_found_in_any_disguise(words, name):
 
 @settings(deadline=None, max_examples=up_to(150))
 @given(words=st.lists(OTHERS, max_size=40))
-def test_text_without_protected_words_is_no_leak(words):
+def test_leak_check_allows_a_text_without_protected_words(words):
     assert find_leak(" ".join(words), SECRET) == ""
 
 
 @settings(deadline=None, max_examples=up_to(100))
 @given(text=st.text(max_size=200))
-def test_any_text_without_a_secret_is_no_leak(text):
+def test_leak_check_finds_nothing_in_any_text_when_no_secret_is_protected(text):
     assert [find for find in find_all_leaks(text, protect_texts([])) if find[0] != "opaque"] == []
 
 

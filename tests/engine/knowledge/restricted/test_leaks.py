@@ -90,7 +90,7 @@ def test_protected_page_title_leaks(text):
     assert find_leak(text, SECRET) == "title"
 
 
-def test_title_of_public_words_is_no_leak():
+def test_leak_check_allows_a_title_that_consists_of_public_words():
     told = protect_texts([VAULT], titles=["Ferry"], public="The ferry and its crew")
     assert find_leak("Take the ferry.", SECRET) == "title"
     assert find_leak("Take the ferry.", told) == ""
@@ -128,7 +128,7 @@ def test_long_run_of_unreadable_characters_counts_as_a_leak():
         "The harbour opens only when I say so.",
     ],
 )
-def test_paraphrase_of_a_protected_passage_is_no_leak(text):
+def test_leak_check_allows_a_paraphrase_of_a_protected_passage(text):
     assert find_leak(text, SECRET) == ""
 
 

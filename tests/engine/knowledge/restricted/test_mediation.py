@@ -139,7 +139,7 @@ def test_mediator_answer_is_withheld_with_a_protected_title_or_term():
     )
 
 
-def test_safe_summary_fields_are_cut_to_their_limits():
+def test_safe_summary_fields_are_shortened_to_their_limits():
     made = safe(an_answer(summary="no " * 9_999, observations=["ja " * 999] * 99))
     assert len(made.summary) <= 2_000
     assert len(made.observations) == 8

@@ -96,7 +96,7 @@ def test_unambiguous_number_leaks_next_to_any_words(number, written, told):
 
 
 @given(numbers=st.lists(st.integers(2, 9), min_size=2, max_size=2, unique=True), forms=FORM)
-def test_number_that_is_not_protected_is_no_leak(numbers, forms):
+def test_leak_check_allows_a_number_that_no_secret_contains(numbers, forms):
     protects, says = numbers
     secret = protect_texts([f"It was behind barrel {protects}."])
     assert find_leak(f"I would look at the barrel {FORMS[forms](says)}, friend.", secret) == ""
@@ -145,5 +145,5 @@ def test_number_in_a_protected_page_leaks(text):
         *("Vitamin C", "often tense, and alone", "the canine stone", "cm by cm"),
     ],
 )
-def test_ambiguous_number_word_is_no_leak_without_its_noun(text):
+def test_leak_check_allows_an_ambiguous_number_word_without_its_noun(text):
     assert find_leak(text, SECRET) == ""

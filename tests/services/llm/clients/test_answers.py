@@ -92,7 +92,7 @@ def test_empty_reply_to_a_long_prompt_names_the_window(characters: int, names_it
 
 
 @pytest.mark.parametrize("truncated", [True, False, None, "true"])
-def test_cut_prompt_is_reported_by_llama_cpp(truncated: object) -> None:
+def test_reply_of_llama_cpp_says_when_the_server_shortened_the_prompt(truncated: object) -> None:
     request = ChatRequest(messages=(), model="m", max_tokens=9, timeout_seconds=1.0)
     body = {"choices": [{"message": {"content": "Aye."}}], "truncated": truncated}
     reply = OpenAIReply(request, ENDPOINT).read_body(json.dumps(body).encode())

@@ -176,7 +176,7 @@ def sends_error(body: Any, status: int = 400) -> Behaviour:
     return lambda handler: handler.reply(json.dumps(body).encode(), status=status)
 
 
-def test_profile_leaves_out_a_field_set_to_none(asking: Asking) -> None:
+def test_request_lacks_the_fields_that_the_profile_sets_to_none(asking: Asking) -> None:
     extra = {"user": None, "prompt_cache_key": None, "temperature": None, "top_k": 5}
     sampling = Sampling(temperature=0.7, extra=extra)
     assert asking(answers("Aye."), sampling=sampling, cache_key="npc-1").text == "Aye."

@@ -70,7 +70,7 @@ def test_reply_has_its_usage(outcome: Outcome) -> None:
     )
 
 
-def test_reply_without_usage_has_none(outcome: Outcome) -> None:
+def test_reply_has_no_token_counts_when_the_server_sends_no_usage(outcome: Outcome) -> None:
     assert outcome(answers("Yes.")).usage is None
 
 
@@ -291,7 +291,9 @@ def test_closed_port_is_unavailable(model: Making, reactor: Handover) -> None:
         (b'{"choices": [{"message": {"content": " "}, "finish_reason": "length"}]}', "'length'"),
     ],
 )
-def test_body_that_is_no_reply_is_rubbish(outcome: Outcome, body: bytes, said: str) -> None:
+def test_answer_of_a_server_that_is_not_a_model_reply_is_refused(
+    outcome: Outcome, body: bytes, said: str
+) -> None:
     problem = outcome(sends(body))
     assert isinstance(problem, ModelRubbish)
     assert said in str(problem)

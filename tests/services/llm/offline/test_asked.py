@@ -82,7 +82,7 @@ def test_every_kind_of_line_is_tested() -> None:
     assert set(KINDS.values()) == set(Kind)
 
 
-def test_every_other_kind_has_at_least_two_answers() -> None:
+def test_every_kind_of_line_with_fixed_answers_has_at_least_two_answers() -> None:
     assert {kind for kind, lines in LINES.items() if len(lines) > 1} == (
         set(Kind) - ANSWERED_OTHERWISE
     )

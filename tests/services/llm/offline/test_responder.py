@@ -62,7 +62,7 @@ def test_character_says_in_the_words_of_its_card_that_it_does_not_know() -> None
     assert said("She asks what nobody knows.", *card, **AT_THE_FORGE) not in lines
 
 
-def test_offline_reply_comes_at_once_and_says_so() -> None:
+def test_offline_responder_answers_at_once_and_marks_the_reply_as_offline() -> None:
     model = OfflineResponder("Hm.")
     reply = outcome(model.complete(a_request("When does the ferry leave?", passages=(FERRY,))))
     assert (reply.offline, model.offline, reply.usage) == (True, True, None)
@@ -205,7 +205,7 @@ def test_text_with_a_matching_key_is_an_answer_without_shared_words() -> None:
     assert said("What is there for breakfast?", stew) == UNKNOWN
 
 
-def test_price_of_another_thing_is_no_answer() -> None:
+def test_offline_npc_does_not_answer_with_the_price_of_another_thing() -> None:
     fare = a_passage("The fare to cross costs two pennies a head.", keys=("fare", "cost", "price"))
     maren = a_passage(
         "Maren runs the chandlery. She sells rope at 4 coppers a fathom.", kind="description"
@@ -263,7 +263,7 @@ def test_markup_is_not_said_offline(text: str, answer: str) -> None:
     assert said("Which ferry?", a_passage(text), speaker="Oren") == answer
 
 
-def test_long_sentence_is_cut_at_a_word() -> None:
+def test_offline_answer_ends_at_a_word_when_the_sentence_is_too_long() -> None:
     answer = said("ferry", a_passage("The ferry " + "rocks " * 200 + "gently."))
     assert len(answer) <= ANSWER_CHARACTERS
     assert answer.endswith("rocks…")

@@ -248,8 +248,9 @@ _SIGMA: Final = "Σ"
 def required_literal(tree: Node) -> str:
     """Return the longest text, in lower case, that every match must contain; "" if there is none.
 
-    A place of the pattern adds a character to that text if all characters that may match there have
-    the same small letter. An `s` that also matches the long s adds none, for example.
+    Each place of the pattern adds one character to that text. The condition is that all characters
+    allowed at this place have the same small letter. An `s` that also matches the long s adds none,
+    for example.
     """
     runs = [""]
     _add_runs(tree, runs)

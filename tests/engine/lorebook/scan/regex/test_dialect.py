@@ -149,7 +149,7 @@ def test_regex_error_names_the_position_of_the_character(written, why):
         ("/" + r"\p{Lu}" * 100 + "/iu", "ranges"),
     ],
 )
-def test_valid_regex_with_an_unsupported_feature_is_refused_as_unsupported(written, why):
+def test_regex_error_says_that_a_feature_is_unsupported_when_javascript_knows_it(written, why):
     refused = read_pattern(written)
     assert isinstance(refused, Refused), refused
     assert why in refused.reason
