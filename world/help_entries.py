@@ -29,9 +29,9 @@ There is something in Ebbwick that everybody hears and nobody explains. You have
 out what it is. Nobody hurries you but the tide.
 
   |wask brida about the cellar|n   everybody has something to say about it
-  |wlook tide book|n               and |wread letter|n: what is written down stays said
-  |wwhisper ismay = the dots|n     some things are not said aloud
-  |wshow letter to brida|n         or |wgive letter to brida|n, which is for good
+  |wlook tide board|n              look at things, and read them: what is written stays said
+  |wwhisper oren = the fog|n       some things are not said aloud
+  |wshow|n and |wgive|n                 what you find, to somebody; what you give is gone
   |waboard|n                       at the landing; the ferry sails at the evening slack, by itself
   |wevening|n                      the tide, the next part of the evening, what you have found out
   |wevening/again|n                forget it all, and begin anew

@@ -133,7 +133,7 @@ def test_character_in_an_empty_room_answers_is_explained_and_corrected(
     hand: Hand, site: Site
 ) -> None:
     page, name = hand.page, f"Mira {hand.by}"
-    room = {"mouse": "The Net Loft", "keys": "The Bell Steps"}[hand.by]
+    room = {"mouse": "The Long Quay", "keys": "The Bell Steps"}[hand.by]
     written(hand, name, room=room)
     page.get_by_text(f"In {room}, alone").wait_for()
     checked(hand, "character-new")

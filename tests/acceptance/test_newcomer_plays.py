@@ -29,7 +29,7 @@ from tests.docs.test_tutorial import FROM_NOTHING, steps
 from tests.engine.history.builders import recorded
 
 FIRST_STEPS = {
-    ("demo.md", "First steps"),
+    ("demo.md", "A builder's tour"),
     ("knowledge.md", "The first base"),
 }
 

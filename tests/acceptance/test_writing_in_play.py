@@ -123,7 +123,7 @@ def test_tool_call_is_recorded_before_and_the_result_after_the_letter(
     ((made,),) = rows_of(
         game,
         "SELECT strftime('%s', db_date_created) FROM objects_objectdb"
-        " WHERE db_typeclass_path = 'evennia_ai.npc.writings.Writing'",
+        " WHERE db_typeclass_path = 'evennia_ai.npc.writings.Writing' ORDER BY id DESC LIMIT 1",
     )
     assert int(rows[0][1]) <= int(made) <= rows[1][1]
 

@@ -28,8 +28,6 @@ class Mind:
         self.foreseen_names = OrderedDict()
 
     is_busy = False
-    known_view = None
-    display = staticmethod(str)
     settings = USUAL
     disclosure = NOTHING_DISCLOSED
     known_view = None
