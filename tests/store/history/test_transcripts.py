@@ -157,7 +157,7 @@ class TestRefused:
         assert self.nothing_came(quay)
 
     def test_shortened_transcript_is_refused(self, quay):
-        with pytest.raises(FormatError, match="cut short"):
+        with pytest.raises(FormatError, match="incomplete"):
             import_lines(list(export_lines(quay))[:-1], npc_ref="99", by=trusted("Ada"))
         assert self.nothing_came(quay)
 

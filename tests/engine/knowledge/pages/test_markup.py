@@ -164,7 +164,7 @@ class TestJson:
         ("text", "problem"),
         [
             ('x\n<nowiki>{"a": 1,\n}</nowiki>', "is not valid JSON .*line [23]"),
-            ('x\n<nowiki>{"a": 1, "a": 2}</nowiki>', "line 2: member 'a' occurs twice; leave"),
+            ('x\n<nowiki>{"a": 1, "a": 2}</nowiki>', "line 2: member 'a' occurs twice; remove"),
             ('x\n<nowiki>{"a": 1}', "line 2: <nowiki> with metadata is never closed"),
             ('<nowiki>{"a": NaN}</nowiki>', "is not valid JSON"),
             ('\n<nowiki>{"a": 1,\n"summary": 1}</nowiki>', "line 3: summary must be text"),
