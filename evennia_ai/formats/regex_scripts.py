@@ -266,13 +266,18 @@ def new_script(name: str) -> dict[str, Any]:
     }
 
 
+def field_word(typed: str) -> str:
+    """Return the name of a field as `FIELDS` spells it, for example "min_depth" for "Min depth"."""
+    return typed.strip().lower().replace(" ", "_").replace("-", "_")
+
+
 def with_field(raw: Mapping[str, Any], word: str, typed: str) -> dict[str, Any]:
     """Return a script with another value in one field; all other members stay as they are.
 
     Raises:
         FormatError: the field does not exist, or cannot have this value.
     """
-    plain = word.strip().lower().replace(" ", "_").replace("-", "_")
+    plain = field_word(word)
     if plain not in FIELDS:
         raise FormatError(KIND, f"'{word[:40]}' is no field of a script: {', '.join(FIELDS)}")
     member, kind = FIELDS[plain]

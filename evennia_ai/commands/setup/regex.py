@@ -27,6 +27,7 @@ from evennia_ai.formats.regex_scripts import (
     counted_scripts,
     describe_script,
     dump_script,
+    field_word,
     find_problem,
     lint_script,
     new_script,
@@ -173,14 +174,11 @@ class CmdRegex(CardWork):
 
     @waits
     def edit(self) -> Steps:
-        """Write one field of a script."""
+        """Write one field of a script, and show what is different."""
         usage = f"regex/edit {_NAMED}/<field> = <value>"
-        typed = self.wanted(usage)
-        if self.rhs is None:
-            raise CommandError(f"Usage: {usage}. The fields are {', '.join(FIELDS)}.")
-        named, value = self._named(typed), self.rhs
-        script = named.script
-        if script is None or not named.field:
+        typed, value = self.wanted(usage), self.rhs
+        named = None if value is None else self._named(typed)
+        if value is None or named is None or named.script is None or not named.field:
             raise CommandError(f"Usage: {usage}. The fields are {', '.join(FIELDS)}.")
         if named.field == "name" and named.where.kind == "game":
             raise CommandError(
@@ -251,9 +249,9 @@ class CmdRegex(CardWork):
                     " name. Nothing was imported."
                 )
         # The file of a single script is kept as it is, so an export gives the same bytes.
-        texts = [content.decode("utf-8-sig")] if len(raws) == 1 else [*map(dump_script, raws)]
-        if not content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
-            texts = [*map(dump_script, raws)]
+        whole = content.decode("utf-8-sig")
+        is_one_script = whole.lstrip().startswith("{")
+        texts = [whole] if is_one_script else [*map(dump_script, raws)]
         for one, text in zip(names, texts, strict=True):
             self._saved_new(one, text)
         return names
@@ -393,10 +391,10 @@ class CmdRegex(CardWork):
 
 def _in_list(where: ScriptList, typed: str) -> _Named:
     """Return the script that a text names, and the field after its last slash."""
-    base, slash, field = typed.rpartition("/")
-    if slash and field.strip().lower().replace("-", "_").replace(" ", "_") in FIELDS:
-        plain = field.strip().lower().replace("-", "_").replace(" ", "_")
-        return _Named(where, where.scripts[where.index(base)], plain)
+    base, slash, word = typed.rpartition("/")
+    field = field_word(word)
+    if slash and field in FIELDS:
+        return _Named(where, where.scripts[where.index(base)], field)
     return _Named(where, where.scripts[where.index(typed)])
 
 

@@ -4,7 +4,6 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final, Literal
 
 from evennia_ai.engine.actors import Actor
@@ -119,15 +118,14 @@ def replace_at(listed: list[Any], script: ReadScript, new: Sequence[Any]) -> lis
     return [*listed[:at], *new, *listed[at + 1 :]]
 
 
-def change_card(change: RawChange, card: Card) -> Card:
-    """Return a card with other scripts; all else stays as it is."""
-    listed = change([*scripts_in(card.extensions)])
-    return replace(card, extensions={**card.extensions, MEMBER: listed})
-
-
 def card_change(change: RawChange) -> Callable[[Card], Card]:
     """Return a change of a card that changes only its scripts."""
-    return partial(change_card, change)
+
+    def changed(card: Card) -> Card:
+        listed = change([*scripts_in(card.extensions)])
+        return replace(card, extensions={**card.extensions, MEMBER: listed})
+
+    return changed
 
 
 def change_preset(preset: StoredPreset, change: RawChange, *, by: Actor) -> StoredPreset:

@@ -5,8 +5,8 @@ reload, and they are cached. `npc.mind.emergency` cancels running calls.
 
 Calls, tokens and money are limited per minute, day or month (`services.llm.quotas`), for each
 player, each NPC and the whole game. They are counted in memory. The use of today and the money of
-this month are read once from the tables of calls, so a reload does not reset them. Whoever
-wants to ask reads the refusal here; `npc.mind.pending_answer` says it in character.
+this month are read once from the tables of calls, so a reload does not reset them. This module
+returns a refusal, and `npc.mind.pending_answer` lets the NPC say a line about it.
 """
 
 from collections.abc import Callable, Mapping

@@ -230,10 +230,11 @@ def deliver_reply(
     kind = "whisper" if to is not None else "pose" if is_done else "say"
     said = Utterance(speaker=npc, text=heard, kind=kind, hops=hops, by_rote=by_rote or is_games)
     with uttering(said):
-        seen = [replace(act, text=_as_seen(npc, act.text)) for act in acts]
-        lines = [(_act_line(npc, act, to=to), act.kind) for act in seen if act.text]
         if is_games and acts:
             lines = [(_games_line(npc, line, own_names=own_names, to=to), acts[0].kind)]
+        else:
+            seen = [replace(act, text=_as_seen(npc, act.text)) for act in acts]
+            lines = [(_act_line(npc, act, to=to), act.kind) for act in seen if act.text]
         for shown, act_kind in lines:
             if to is None:
                 _to_room(npc, shown, "pose" if act_kind == "pose" else "say")

@@ -58,9 +58,10 @@ class Forecast:
             "cannot be compared": self.unknown,
             "asked a model without a known price": self.unpriced,
         }
-        more = "".join(f"; {count} more {why}" for why, count in left_out.items() if count)
+        others = " more" if self.turns else ""
+        more = "".join(f"; {count}{others} {why}" for why, count in left_out.items() if count)
         if not self.turns:
-            return f"No turn can be forecast{more.replace(' more ', ' ')}."
+            return f"No turn can be forecast{more}."
         over = "the last turn" if self.turns == 1 else f"the last {self.turns} turns"
         before, after = (
             round(sum_of / self.turns) for sum_of in (self.nanodollars_before, self.nanodollars)
